@@ -1,0 +1,1 @@
+"""See extender/__init__.py for the map."""

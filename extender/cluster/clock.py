@@ -1,0 +1,48 @@
+"""Clocks: the only source of time outside the core. No other module reads the time of day."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+from extender.api.meta import Time
+
+
+class Clock(Protocol):
+    def now(self) -> Time:
+        """Seconds since the epoch."""
+
+    def sleep(self, seconds: float) -> None:
+        """Return when that much time has passed on this clock."""
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> Time:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(max(seconds, 0.0))
+
+
+class VirtualClock:
+    """A clock that stands still until it is told to go on: `sleep` returns at once, having moved it."""
+
+    def __init__(self, start: Time = 0.0) -> None:
+        self._now = start
+        self._lock = threading.Lock()
+
+    def now(self) -> Time:
+        with self._lock:
+            return self._now
+
+    def sleep(self, seconds: float) -> None:
+        with self._lock:
+            self._now += max(seconds, 0.0)
+
+    def advance_to(self, when: Time) -> None:
+        """Move on to `when`; never back."""
+        with self._lock:
+            self._now = max(self._now, when)
