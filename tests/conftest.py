@@ -1,0 +1,23 @@
+"""Shared by all tests: `@pytest.mark.cases("sessions")` runs a test once for each case file of that folder.
+
+The test takes the argument `case`, a Path (read it with extender.testing.cases.load). Where the cases are not on this
+machine the test is skipped and says how to point to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.testing import cases
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marker = metafunc.definition.get_closest_marker("cases")
+    if marker is None:
+        return
+    subdir, *pattern = marker.args
+    files = cases.case_files(subdir, *pattern)
+    if files:
+        metafunc.parametrize("case", files, ids=[file.stem for file in files])
+    else:
+        absent = pytest.param(None, id="missing", marks=pytest.mark.skip(reason=cases.missing(subdir)))
+        metafunc.parametrize("case", [absent])
