@@ -1,14 +1,21 @@
 """Label selectors, node selectors, taints and tolerations: views and what they match. No numpy: one object at a time.
 
-Source: k8s.io/apimachinery v0.36.1 pkg/labels, k8s.io/component-helpers v0.36.1 scheduling/corev1."""
+A requirement that Kubernetes would refuse (no values for In, a word for Gt, an unknown operator) matches nothing, and so
+the selector that holds it.
+Source: k8s.io/apimachinery v0.36.1 pkg/labels and pkg/apis/meta/v1, k8s.io/component-helpers v0.36.1
+scheduling/corev1/nodeaffinity, k8s.io/api v0.36.1 core/v1/toleration.go."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from extender.api.views import View
 
 Labels = Mapping[str, str]
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
+_CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_INT64 = range(-(2**63), 2**63)
 
 
 class Requirement(View, frozen=True):
@@ -25,24 +32,31 @@ class Requirement(View, frozen=True):
             case "In":
                 return value is not None and value in wanted
             case "NotIn":
-                return value is None or value not in wanted
+                return bool(wanted) and (value is None or value not in wanted)
             case "Exists":
-                return value is not None
+                return value is not None and not wanted
             case "DoesNotExist":
-                return value is None
+                return value is None and not wanted
             case "Gt" | "Lt":
-                return _compares(self.operator, value, wanted)
+                return value is not None and len(wanted) == 1 and _beyond(self.operator, value, wanted[0])
         return False
 
+    def matches_field(self, fields: Labels) -> bool:
+        """As a line of matchFields: In or NotIn with one value; a field that there is not counts as empty."""
+        if not self.values or len(self.values) != 1:
+            return False
+        same = fields.get(self.key, "") == self.values[0]
+        return same if self.operator == "In" else self.operator == "NotIn" and not same
 
-def _compares(operator: str, value: str | None, wanted: tuple[str, ...]) -> bool:
-    if value is None or len(wanted) != 1:
+
+def _beyond(operator: str, text: str, limit: str, syntax: re.Pattern[str] = _INTEGER) -> bool:
+    """Gt and Lt: both sides are integers of 64 bits, or there is no match."""
+    if not (syntax.fullmatch(text) and syntax.fullmatch(limit)):
         return False
-    try:
-        have, limit = int(value), int(wanted[0])
-    except ValueError:
+    have, bound = int(text), int(limit)
+    if not (have in _INT64 and bound in _INT64):
         return False
-    return have > limit if operator == "Gt" else have < limit
+    return have > bound if operator == "Gt" else have < bound
 
 
 class LabelSelector(View, frozen=True):
@@ -53,7 +67,7 @@ class LabelSelector(View, frozen=True):
 
     def matches(self, labels: Labels) -> bool:
         return all(labels.get(k) == v for k, v in (self.match_labels or {}).items()) and all(
-            requirement.matches(labels) for requirement in self.match_expressions or ()
+            r.operator not in ("Gt", "Lt") and r.matches(labels) for r in self.match_expressions or ()
         )
 
     @property
@@ -75,7 +89,7 @@ class NodeSelectorTerm(View, frozen=True):
         if not self.match_expressions and not self.match_fields:
             return False
         return all(r.matches(labels) for r in self.match_expressions or ()) and all(
-            r.matches({"metadata.name": name}) for r in self.match_fields or ()
+            r.matches_field({"metadata.name": name}) for r in self.match_fields or ()
         )
 
 
@@ -111,7 +125,9 @@ class Toleration(View, frozen=True):
     effect: str = ""
     toleration_seconds: int | None = None
 
-    def tolerates(self, taint: Taint) -> bool:
+    def tolerates(self, taint: Taint, *, comparisons: bool = False) -> bool:
+        """No effect: every effect; no key: every key. `comparisons`: Lt and Gt count, as with the Kubernetes feature gate
+        TaintTolerationComparisonOperators, which is off by default (alpha in 1.36)."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key and self.key != taint.key:
@@ -120,5 +136,7 @@ class Toleration(View, frozen=True):
             case "Exists":
                 return True
             case "Equal":
-                return bool(self.key) and self.value == taint.value
+                return self.value == taint.value
+            case "Gt" | "Lt" if comparisons:
+                return _beyond(self.operator, taint.value, self.value, _CANONICAL_INTEGER)
         return False

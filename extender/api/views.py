@@ -5,6 +5,8 @@ A view is for reading; writes are patches of the JSON, because writing through a
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -61,24 +63,60 @@ class Metadata(View, frozen=True):
 
 
 def view(cls: type[V], obj: Mapping[str, Any]) -> V:
-    """JSON dict -> view. Raises InvalidObject naming the field."""
+    """JSON dict -> view. A null stands for an absent field, as in Go. Raises InvalidObject naming object and field."""
     try:
         return msgspec.convert(obj, cls)
     except msgspec.ValidationError as error:
-        raise _unreadable(error, obj) from None
+        if "got `null`" in str(error) and (bare := _without_nulls(obj)) != obj:
+            return view(cls, bare)
+        raise _unreadable(cls, error, obj) from None
 
 
 def decode(cls: type[V], raw: bytes) -> V:
-    """JSON bytes -> view. Raises InvalidObject naming the field."""
+    """JSON bytes -> view, with the same meaning and the same errors."""
     try:
         return msgspec.json.decode(raw, type=cls)
     except msgspec.DecodeError as error:
-        raise _unreadable(error, {}) from None
+        try:
+            obj = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            raise InvalidObject(str(error), path="(whole object)", subject="object") from None
+    return view(cls, obj)
 
 
-def _unreadable(error: Exception, obj: Mapping[str, Any]) -> InvalidObject:
-    message, _, path = str(error).partition(" - at `$")
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
+
+
+def _unreadable(cls: type[V], error: msgspec.ValidationError, obj: Any) -> InvalidObject:
+    message, _, at = str(error).partition(" - at `$")
+    if not isinstance(obj, Mapping):
+        return InvalidObject(message, path="(whole object)", subject="object")
+    path = at.strip("`.") or "(whole object)"
+    while "[...]" in path and (key := _entry_at_fault(cls, str(error), obj, path.partition("[...]")[0])) is not None:
+        path = path.replace("[...]", f"[{key}]", 1)
     meta = obj.get("metadata")
-    name = meta.get("name", "") if isinstance(meta, Mapping) else ""
-    subject = f"{obj.get('kind', 'object')} {name}".strip()
-    return InvalidObject(message, path=path.strip("`.") or "(whole object)", subject=subject)
+    name = "/".join(str(meta[part]) for part in ("namespace", "name") if meta.get(part)) if isinstance(meta, Mapping) else ""
+    return InvalidObject(message, path=path, subject=f"{obj.get('kind', 'object')} {name}".strip())
+
+
+def _entry_at_fault(cls: type[V], message: str, obj: Mapping[str, Any], map_path: str) -> str | None:
+    """msgspec does not say which entry of a map it could not read: the one with which alone it says the same."""
+    lone = copy.deepcopy(dict(obj))
+    parent: Any = None
+    found: Any = lone
+    for step in re.findall(r"[^.\[\]]+", map_path):
+        parent, last = found, int(step) if isinstance(found, list) else step
+        found = found[last]
+    for key, value in list(found.items()) if parent is not None else ():
+        parent[last] = {key: value}
+        try:
+            msgspec.convert(lone, cls)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return str(key)
+    return None

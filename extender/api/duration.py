@@ -1,0 +1,67 @@
+"""Durations as Go writes them ("1h30m", "1.5s", "300ms") <-> seconds: flags, scheduler.conf arguments, annotations, policies.
+
+Source: Go 1.26 time.ParseDuration and Duration.String."""
+
+from __future__ import annotations
+
+import re
+
+from extender.api.errors import InvalidObject
+
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_WHOLE = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_LONGEST = 1000  # characters
+_LIMIT = 2**63  # nanoseconds; Go holds a duration in an int64
+
+
+def nanoseconds(text: str, path: str = "") -> int:
+    """What Go's ParseDuration answers. Raises InvalidObject naming `path`."""
+    found = _WHOLE.fullmatch(text)
+    if not found or len(text) > _LONGEST:
+        raise InvalidObject(f"'{text}' is not a duration (such as 300ms, 1.5s, 1h30m)", path=path)
+    total = sum(_part(number, unit) for number, unit in _PART.findall(text))
+    negative = found.group(1) == "-"
+    if total > (_LIMIT if negative else _LIMIT - 1):
+        raise InvalidObject(f"'{text}' is longer than 292 years", path=path)
+    return -total if negative else total
+
+
+def seconds(text: str, path: str = "") -> float:
+    """`seconds("1m30s") == 90.0`. Raises InvalidObject naming `path`."""
+    return nanoseconds(text, path) / 1e9
+
+
+def format_duration(length: float) -> str:
+    """Seconds -> Go's words: 90 -> "1m30s", 0.3 -> "300ms", 0 -> "0s"; finer than a nanosecond is rounded."""
+    return format_nanoseconds(round(length * 1e9))
+
+
+def format_nanoseconds(length: int) -> str:
+    """What Go's Duration.String answers."""
+    if length == 0:
+        return "0s"
+    rest = abs(length)
+    sign = "-" if length < 0 else ""
+    if rest < 10**9:
+        unit = next(unit for unit in ("ms", "µs", "ns") if rest >= _UNITS[unit])
+        return f"{sign}{_decimal(rest, _UNITS[unit])}{unit}"
+    hours, rest = divmod(rest, _UNITS["h"])
+    minutes, rest = divmod(rest, _UNITS["m"])
+    words = f"{_decimal(rest, _UNITS['s'])}s"
+    if hours or minutes:
+        words = f"{minutes}m{words}"
+    return f"{sign}{hours}h{words}" if hours else f"{sign}{words}"
+
+
+def _part(number: str, unit: str) -> int:
+    """Whole nanoseconds of one part; what is finer is cut off."""
+    whole, _, fraction = number.partition(".")
+    return int(whole + fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
+
+
+def _decimal(amount: int, unit: int) -> str:
+    """amount / unit, exactly, without trailing zeros; `unit` is a power of ten."""
+    whole, rest = divmod(amount, unit)
+    fraction = str(rest).zfill(len(str(unit)) - 1).rstrip("0") if rest else ""
+    return f"{whole}.{fraction}" if fraction else str(whole)
