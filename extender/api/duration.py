@@ -57,7 +57,8 @@ def format_nanoseconds(length: int) -> str:
 def _part(number: str, unit: str) -> int:
     """Whole nanoseconds of one part; what is finer is cut off."""
     whole, _, fraction = number.partition(".")
-    return int(whole + fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
+    finer: int = 10 ** len(fraction)
+    return int(whole + fraction) * _UNITS[unit] // finer
 
 
 def _decimal(amount: int, unit: int) -> str:

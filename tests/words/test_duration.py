@@ -38,8 +38,28 @@ def test_read_and_written_again(text: str, want: tuple[int, str]) -> None:
     assert (length, duration.format_nanoseconds(length)) == want
 
 
-REFUSED = ["", "5", "1.5", "1d", "s", ".s", "1h 30m", " 1s", "1s\n", "--1s", "1s-", "1e3s", "１s", "3s5", "P1D", "1S", "9" * 1001 + "s",
-           "9223372036854775808ns", "-9223372036854775809ns", "2562048h"]  # fmt: skip
+REFUSED = [
+    "",
+    "5",
+    "1.5",
+    "1d",
+    "s",
+    ".s",
+    "1h 30m",
+    " 1s",
+    "1s\n",
+    "--1s",
+    "1s-",
+    "1e3s",
+    "１s",
+    "3s5",
+    "P1D",
+    "1S",
+    "9" * 1001 + "s",
+    "9223372036854775808ns",
+    "-9223372036854775809ns",
+    "2562048h",
+]
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: repr(text)[:24])
