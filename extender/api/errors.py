@@ -4,6 +4,7 @@
   x ClusterError     the API server said no; `status` is the HTTP status, `reason` its machine word
     + NotFound (404)  + Conflict (409, read again and retry)  + AlreadyExists (409)  + Gone (410, list again)
     + Invalid (422)   + Denied (403, admission refused)        + TooManyRequests (429)  + Unavailable (503, back off)
+    + BadRequest (400)
   x ConfError        a configuration upstream refuses too; names the path and the nearest valid word
   x InvalidObject    an object we cannot read; carries its key and field path
   x UsageError       what a person typed cannot be done; exit status 2
@@ -25,6 +26,12 @@ class ClusterError(PumiceError):
 
     status = 500
     reason = "InternalError"
+
+
+class BadRequest(ClusterError):
+    """The request itself cannot be read: a selector, a kind that does not fit."""
+
+    status, reason = 400, "BadRequest"
 
 
 class NotFound(ClusterError):

@@ -1,0 +1,216 @@
+"""What each kind adds to the rules that hold for all: defaults, who may write status, built-in objects.
+
+Custom kinds take their defaults and checks from their CRD (schema.py), Pods from pod_rules.py; of the other core kinds only
+what somebody here reads is defaulted and checked. Source: kubernetes v1.36.1 pkg/apis/*/v1/defaults.go and
+pkg/registry/*/strategy.go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from extender.api import labels
+from extender.api.errors import Fault
+from extender.api.meta import (
+    BATCH_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    PV,
+    PVC,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    RESOURCE_QUOTA,
+    SERVICE,
+    STATEFUL_SET,
+    Json,
+    Kind,
+)
+from extender.cluster import pod_rules, refusals
+from extender.cluster.metadata import is_custom
+
+# Kinds whose status a creator may set although they have the subresource: the kubelet registers a Node so.
+_STATUS_AT_CREATION = {NODE}
+_FIRST_PHASE = {NAMESPACE: "Active", PVC: "Pending", PV: "Pending"}
+
+BUILT_IN: tuple[Json, ...] = (
+    *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+      for name in ("default", "kube-node-lease", "kube-public", "kube-system")),
+    *({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
+       "preemptionPolicy": "PreemptLowerPriority"}
+      for name, value in (("system-cluster-critical", 2000000000), ("system-node-critical", 2000001000))),
+)  # fmt: skip
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+
+
+def drop_status(kind: Kind, new: Json) -> None:
+    """A creator cannot set the status of a kind that has the subresource."""
+    if kind.status_subresource and kind not in _STATUS_AT_CREATION:
+        new.pop("status", None)
+
+
+def with_kept_status(kind: Kind, new: Json, old: Json) -> Json:
+    """A main write leaves the status of such a kind as it was."""
+    if not kind.status_subresource or new.get("status") is old.get("status"):
+        return new
+    kept = {name: value for name, value in new.items() if name != "status"}
+    return {**kept, "status": old["status"]} if "status" in old else kept
+
+
+def with_status_of(new: Json, old: Json) -> Json:
+    """A status write changes the status alone."""
+    if "status" in new:
+        return {**old, "status": new["status"]}
+    return {name: value for name, value in old.items() if name != "status"}
+
+
+# --- defaults ---------------------------------------------------------------------------------------------------------
+
+
+def with_defaults(kind: Kind, new: Json, priority_classes: Callable[[], Sequence[Json]]) -> Json:
+    """`new` may be changed in place, but not what it shares with the stored object: every step copies what it changes."""
+    if is_custom(kind):
+        return new
+    if kind == POD:
+        return pod_rules.with_defaults(new, priority_classes)
+    if kind in _FIRST_PHASE and not (new.get("status") or {}).get("phase"):
+        new = {**new, "status": {**(new.get("status") or {}), "phase": _FIRST_PHASE[kind]}}
+    default = _DEFAULTS.get(kind)
+    return default(new) if default is not None else new
+
+
+def _spec(new: Json, **defaults: object) -> Json:
+    spec = new.get("spec") or {}
+    missing = {name: value for name, value in defaults.items() if spec.get(name) is None}
+    return {**new, "spec": {**spec, **missing}} if missing or "spec" not in new else new
+
+
+def _namespace(new: Json) -> Json:
+    name = new["metadata"].get("name", "")
+    if (new["metadata"].get("labels") or {}).get(labels.NAMESPACE_NAME) != name:
+        named = {**(new["metadata"].get("labels") or {}), labels.NAMESPACE_NAME: name}
+        new = {**new, "metadata": {**new["metadata"], "labels": named}}
+    return new if "deletionTimestamp" in new["metadata"] else _spec(new, finalizers=["kubernetes"])
+
+
+def _node(new: Json) -> Json:
+    status = new.get("status") or {}
+    if status.get("capacity") and not status.get("allocatable"):
+        return {**new, "status": {**status, "allocatable": status["capacity"]}}
+    return new
+
+
+def _batch_job(new: Json) -> Json:
+    """Selector and labels as the API server makes them from the uid, unless `manualSelector` is set."""
+    spec = new.get("spec") or {}
+    if spec.get("parallelism") is None and spec.get("completions") is None:
+        spec = {**spec, "completions": 1}
+    new = _spec({**new, "spec": spec}, parallelism=1, backoffLimit=6, completionMode="NonIndexed", suspend=False)
+    spec = new["spec"]
+    if spec.get("selector") is not None or spec.get("manualSelector"):
+        return new
+    uid, name = new["metadata"]["uid"], new["metadata"].get("name") or new["metadata"].get("generateName", "")
+    made = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name,
+            "controller-uid": uid, "job-name": name}  # fmt: skip
+    template = spec.get("template") or {}
+    meta = template.get("metadata") or {}
+    template = {**template, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **made}}}
+    selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    return {**new, "spec": {**spec, "selector": selector, "template": template}}
+
+
+_DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
+    NAMESPACE: _namespace,
+    NODE: _node,
+    BATCH_JOB: _batch_job,
+    DEPLOYMENT: lambda new: _spec(
+        new, replicas=1, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
+    ),
+    REPLICA_SET: lambda new: _spec(new, replicas=1),
+    REPLICATION_CONTROLLER: lambda new: _spec(new, replicas=1),
+    STATEFUL_SET: lambda new: _spec(
+        new, replicas=1, podManagementPolicy="OrderedReady",
+        updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+    ),
+    DAEMON_SET: lambda new: _spec(
+        new, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
+    ),
+    PRIORITY_CLASS: lambda new: {"preemptionPolicy": "PreemptLowerPriority", **new},
+    SERVICE: lambda new: _spec(new, type="ClusterIP", sessionAffinity="None"),
+    PVC: lambda new: _spec(new, volumeMode="Filesystem"),
+}  # fmt: skip
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def check(kind: Kind, new: Json, old: Json | None) -> None:
+    """Raises Invalid with every fault."""
+    if is_custom(kind):
+        return
+    faults = pod_rules.faults(new, old) if kind == POD else _faults(kind, new, old)
+    if faults:
+        raise refusals.invalid(kind, new["metadata"]["name"], faults)
+
+
+def _faults(kind: Kind, new: Json, old: Json | None) -> list[Fault]:
+    if kind == NODE:
+        status = new.get("status") or {}
+        if old is not None and status is old.get("status"):
+            return []
+        return [
+            fault
+            for field in ("capacity", "allocatable")
+            for fault in pod_rules.resource_faults(status.get(field), f"status.{field}")
+        ]
+    if kind == PRIORITY_CLASS:
+        return _priority_class_faults(new, old)
+    if kind == RESOURCE_QUOTA:
+        return pod_rules.resource_faults((new.get("spec") or {}).get("hard"), "spec.hard")
+    if kind in _TEMPLATED and (old is None or new.get("spec") is not old.get("spec")):
+        return _template_faults(kind, new)
+    return []
+
+
+_TEMPLATED = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB)
+
+
+def _template_faults(kind: Kind, new: Json) -> list[Fault]:
+    template = (new.get("spec") or {}).get("template")
+    if not isinstance(template, dict):
+        return [Fault("spec.template", "Required value")]
+    faults = pod_rules.spec_faults(template.get("spec"), "spec.template.spec")
+    if kind == BATCH_JOB and (template.get("spec") or {}).get("restartPolicy") not in ("OnFailure", "Never"):
+        given = (template.get("spec") or {}).get("restartPolicy", "Always")
+        message = f'Unsupported value: "{given}": supported values: "OnFailure", "Never"'
+        faults.append(Fault("spec.template.spec.restartPolicy", message))
+    if kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET):
+        selector = (new["spec"].get("selector") or {}).get("matchLabels") or {}
+        carried = (template.get("metadata") or {}).get("labels") or {}
+        if not new["spec"].get("selector"):
+            faults.append(Fault("spec.selector", "Required value"))
+        elif any(carried.get(name) != value for name, value in selector.items()):
+            message = f"Invalid value: {carried}: `selector` does not match template `labels`"
+            faults.append(Fault("spec.template.metadata.labels", message))
+    return faults
+
+
+def _priority_class_faults(new: Json, old: Json | None) -> list[Fault]:
+    value = new.get("value", 0)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return [Fault("value", f"Invalid value: {value!r}: must be an integer")]
+    if old is not None and old.get("value", 0) != value:
+        return [Fault("value", "Forbidden: may not be changed in an update.")]
+    if value > 1_000_000_000 and not new["metadata"]["name"].startswith("system-"):
+        return [Fault("value", f"Forbidden: maximum allowed value of a user defined priority is 1000000000, not {value}")]
+    return []
+
+
+def grace(kind: Kind, old: Json, asked: int | None) -> int:
+    """Seconds between the request to delete and the end; only pods have any."""
+    return pod_rules.grace(old, asked) if kind == POD else 0
+

@@ -1,0 +1,294 @@
+"""The rules of Pods: defaults, priority, what may be changed, binding, grace.
+
+Sources: kubernetes v1.36.1 pkg/apis/core/v1/defaults.go, pkg/apis/core/validation, pkg/registry/core/pod,
+plugin/pkg/admission/priority."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from extender.api.errors import Fault, InvalidObject
+from extender.api.meta import POD, Json
+from extender.api.quantity import nanos
+from extender.cluster import refusals
+from extender.cluster.metadata import label_faults, name_fault
+
+NOT_A_QUANTITY = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_DEFAULTS: Json = {
+    "restartPolicy": "Always",
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "terminationGracePeriodSeconds": 30,
+    "enableServiceLinks": True,
+    "securityContext": {},
+}
+_ENDED = ("Succeeded", "Failed")
+_UPDATABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
+_FORBIDDEN_UPDATE = (
+    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+# --- defaults ---------------------------------------------------------------------------------------------------------
+
+
+def with_defaults(new: Json, priority_classes: Callable[[], Sequence[Json]]) -> Json:
+    """A pod as the API server completes it; every step copies what it changes."""
+    given = new.get("spec")
+    if not isinstance(given, dict):
+        return new
+    if "schedulerName" in given and "priority" in given and "dnsPolicy" in given and (new.get("status") or {}).get("phase"):
+        return new  # complete already: an update of a stored pod
+    spec = {**_DEFAULTS, **given}
+    for field in ("containers", "initContainers"):
+        if isinstance(spec.get(field), list):
+            spec[field] = [_container(item, bool(spec.get("hostNetwork"))) for item in spec[field]]
+    _set_priority(new["metadata"], spec, priority_classes)
+    status = new.get("status") or {}
+    if not status.get("phase"):
+        status = {**status, "phase": "Pending"}
+    if "qosClass" not in status:
+        status = {**status, "qosClass": _qos(spec)}
+    return {**new, "spec": spec, "status": status}
+
+
+def _container(container: Any, host_network: bool) -> Any:
+    """Requests that are not written are those of the limits; ports are TCP, and the host's own on the host network."""
+    if not isinstance(container, dict):
+        return container
+    changed: Json = {}
+    resources = container.get("resources")
+    if isinstance(resources, dict) and isinstance(resources.get("limits"), dict):
+        requests = {**resources["limits"], **(resources.get("requests") or {})}
+        changed["resources"] = {**resources, "requests": requests}
+    if isinstance(container.get("ports"), list):
+        changed["ports"] = [_port(port, host_network) for port in container["ports"]]
+    return {**container, **changed} if changed else container
+
+
+def _port(port: Any, host_network: bool) -> Any:
+    if not isinstance(port, dict):
+        return port
+    whole = {"protocol": "TCP", **port}
+    if host_network and not whole.get("hostPort"):
+        whole["hostPort"] = whole.get("containerPort")
+    return whole
+
+
+def _qos(spec: Json) -> str:
+    """k8s.io/kubernetes pkg/apis/core/v1/helper/qos: of cpu and memory only."""
+    best, guaranteed = True, True
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        resources = container.get("resources") or {} if isinstance(container, dict) else {}
+        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for name in ("cpu", "memory"):
+            best = best and name not in requests and name not in limits
+            guaranteed = guaranteed and name in limits and requests.get(name) == limits[name]
+    return "BestEffort" if best else "Guaranteed" if guaranteed else "Burstable"
+
+
+def _set_priority(meta: Json, spec: Json, priority_classes: Callable[[], Sequence[Json]]) -> None:
+    """Raises Denied where the class does not exist, or the number given is not that of the class."""
+    if "priority" in spec and not spec.get("priorityClassName"):
+        return
+    wanted = spec.get("priorityClassName")
+    classes = priority_classes()
+    if wanted:
+        found = next((each for each in classes if each["metadata"]["name"] == wanted), None)
+        if found is None:
+            raise refusals.forbidden(POD, meta.get("name", ""), f"no PriorityClass with name {wanted} was found")
+    else:
+        # Of several global defaults the smallest counts.
+        defaults = sorted((each for each in classes if each.get("globalDefault")), key=lambda each: int(each.get("value", 0)))
+        found = defaults[0] if defaults else None
+    value = found.get("value", 0) if found is not None else 0
+    if found is not None:
+        spec["priorityClassName"] = found["metadata"]["name"]
+        spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
+    else:
+        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    if spec.setdefault("priority", value) != value:
+        why = (
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
+            f"priority admission controller computed {value} from the given PriorityClass name"
+        )
+        raise refusals.forbidden(POD, meta.get("name", ""), why)
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def faults(new: Json, old: Json | None) -> list[Fault]:
+    """Everything that is wrong with a new pod or a change of one."""
+    if old is None:
+        return spec_faults(new.get("spec"), "spec")
+    if new["spec"] is old["spec"] or new["spec"] == old["spec"]:
+        return []
+    if _fixed(new["spec"], old["spec"]) != _fixed(old["spec"], new["spec"]):
+        return [Fault("spec", _FORBIDDEN_UPDATE)]
+    return [*_gate_faults(new["spec"], old["spec"]), *_toleration_faults(new["spec"], old["spec"])]
+
+
+def _fixed(spec: Json, other: Json) -> Json:
+    """What of a spec must not change. A gated pod may still be told where it may run."""
+    gated = bool(spec.get("schedulingGates") or other.get("schedulingGates"))
+    free = (*_UPDATABLE, "nodeSelector", "affinity") if gated else _UPDATABLE
+    fixed = {name: value for name, value in spec.items() if name not in free}
+    for field in ("containers", "initContainers"):
+        fixed[field] = [{k: v for k, v in container.items() if k != "image"} for container in spec.get(field) or ()]
+    return fixed
+
+
+def _gate_faults(spec: Json, before: Json) -> list[Fault]:
+    had = [gate.get("name") for gate in before.get("schedulingGates") or ()]
+    added = [gate.get("name") for gate in spec.get("schedulingGates") or () if gate.get("name") not in had]
+    message = "Forbidden: only deletion is allowed, but found new scheduling gate '{}'"
+    return [Fault("spec.schedulingGates", message.format(name)) for name in added]
+
+
+def _toleration_faults(spec: Json, before: Json) -> list[Fault]:
+    has = spec.get("tolerations") or []
+    if all(toleration in has for toleration in before.get("tolerations") or ()):
+        return []
+    return [Fault("spec.tolerations", "Forbidden: existing toleration can not be modified except its tolerationSeconds")]
+
+
+def spec_faults(spec: object, path: str) -> list[Fault]:
+    """What every controller's template has to meet as well."""
+    if not isinstance(spec, dict):
+        return [Fault(path, "Required value")]
+    found: list[Fault] = []
+    containers = spec.get("containers")
+    if not isinstance(containers, list) or not containers:
+        found.append(Fault(f"{path}.containers", "Required value"))
+    names: set[str] = set()
+    for field in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(field) or ()):
+            found += _container_faults(container, f"{path}.{field}[{i}]", names)
+    if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
+        message = f'Unsupported value: "{spec["restartPolicy"]}": supported values: "Always", "OnFailure", "Never"'
+        found.append(Fault(f"{path}.restartPolicy", message))
+    found += label_faults(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    return found + resource_faults(spec.get("overhead"), f"{path}.overhead")
+
+
+def _container_faults(container: object, path: str, names: set[str]) -> list[Fault]:
+    if not isinstance(container, dict):
+        return [Fault(path, f"Invalid value: {container!r}: must be an object")]
+    found = []
+    name = container.get("name")
+    if not name:
+        found.append(Fault(f"{path}.name", "Required value"))
+    elif name in names:
+        found.append(Fault(f"{path}.name", f'Duplicate value: "{name}"'))
+    elif why := _container_name_fault(name):
+        found.append(Fault(f"{path}.name", why))
+    names.add(str(name))
+    if not container.get("image"):
+        found.append(Fault(f"{path}.image", "Required value"))
+    resources = container.get("resources")
+    if isinstance(resources, dict):
+        requests, limits = resources.get("requests"), resources.get("limits")
+        amounts = [*resource_faults(limits, f"{path}.resources.limits"), *resource_faults(requests, f"{path}.resources.requests")]
+        found += amounts or _above_limit(requests or {}, limits or {}, f"{path}.resources.requests")
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _container_name_fault(name: str) -> str:
+    return name_fault(name, label=True)
+
+
+def resource_faults(listed: object, path: str) -> list[Fault]:
+    """Faults of a map of resource names to quantities, each with its own field."""
+    if not listed:
+        return []
+    if not isinstance(listed, dict):
+        return [Fault(path, f"Invalid value: {listed!r}: must be a map of quantities")]
+    return [Fault(f"{path}[{name}]", why) for name, amount in listed.items() if (why := _amount_fault(name, amount))]
+
+
+@lru_cache(maxsize=8192)
+def _amount_fault(name: str, amount: object) -> str:
+    try:
+        value = nanos(amount)  # type: ignore[arg-type]
+    except InvalidObject:
+        return f'Invalid value: "{amount}": {NOT_A_QUANTITY}'
+    if value < 0:
+        return f'Invalid value: "{amount}": must be greater than or equal to 0'
+    if "/" in name and value % 10**9:
+        return f'Invalid value: "{amount}": must be an integer'
+    return ""
+
+
+def _above_limit(requests: Json, limits: Json, path: str) -> list[Fault]:
+    """Extended resources cannot be overcommitted: request and limit are the same, and a request needs a limit."""
+    found = []
+    for name, amount in requests.items():
+        if name in limits and nanos(amount) > nanos(limits[name]):
+            message = f'Invalid value: "{amount}": must be less than or equal to {name} limit of {limits[name]}'
+            found.append(Fault(f"{path}[{name}]" if "/" in name else path, message))
+    return found
+
+
+# --- binding and going away -------------------------------------------------------------------------------------------
+
+
+def check_bindable(pod: Json, uid: str) -> None:
+    """Raises Conflict, in the API server's words."""
+    meta, spec = pod["metadata"], pod["spec"]
+    name = meta["name"]
+    if uid and uid != meta["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
+    elif "deletionTimestamp" in meta:
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    else:
+        return
+    raise refusals.conflict(POD, name, why, "binding")
+
+
+def bound(pod: Json, node: str, annotations: dict[str, str] | None, now: str) -> Json:
+    """The pod with a node, the binding's annotations and the condition PodScheduled."""
+    meta = dict(pod["metadata"])
+    if annotations:
+        meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+    status = with_condition(pod.get("status") or {}, {"type": "PodScheduled", "status": "True"}, now)
+    status.pop("nominatedNodeName", None)
+    return {**pod, "metadata": meta, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+
+
+def with_condition(status: Json, condition: Json, now: str) -> Json:
+    """The status with that condition; its transition time moves only where its status did."""
+    before = next((each for each in status.get("conditions") or () if each.get("type") == condition["type"]), None)
+    changed = now
+    if before is not None and before.get("status") == condition["status"]:
+        changed = before.get("lastTransitionTime", now)
+    whole = {**condition, "lastTransitionTime": changed}
+    if before is None:
+        return {**status, "conditions": [*(status.get("conditions") or ()), whole]}
+    return {**status, "conditions": [whole if each is before else each for each in status["conditions"]]}
+
+
+def grace(pod: Json, asked: int | None) -> int:
+    """An unbound or ended pod goes at once."""
+    spec = pod.get("spec") or {}
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED:
+        return 0
+    seconds = asked if asked is not None else spec.get("terminationGracePeriodSeconds", 30)
+    return int(seconds) if seconds >= 0 else 1
+
+
+def is_ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
