@@ -1,0 +1,32 @@
+# `make demo` and `make test` are all one needs; each makes its own virtual environment first, in $(VENV).
+PYTHON ?= python3.11
+VENV ?= .venv
+DEMO ?= $(wildcard manifests/examples/demo/*.yaml)
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint pytest clean
+.DEFAULT_GOAL := test
+
+demo: $(READY)
+	$(BIN)/pumice run $(DEMO)
+
+test: lint pytest
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+pytest: $(READY)
+	$(BIN)/pytest
+
+# Made again when the dependencies or the commands change; an unfinished environment has no stamp and is made anew.
+$(READY): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
