@@ -28,7 +28,7 @@ from extender.api.meta import (
     Json,
     Kind,
 )
-from extender.cluster import pod_rules, refusals
+from extender.cluster import pod_rules, refusals, schema
 from extender.cluster.metadata import is_custom
 
 # Kinds whose status a creator may set although they have the subresource: the kubelet registers a Node so.
@@ -71,12 +71,12 @@ def with_status_of(new: Json, old: Json) -> Json:
 # --- defaults ---------------------------------------------------------------------------------------------------------
 
 
-def with_defaults(kind: Kind, new: Json, priority_classes: Callable[[], Sequence[Json]]) -> Json:
+def with_defaults(kind: Kind, new: Json, old: Json | None, priority_classes: Callable[[], Sequence[Json]]) -> Json:
     """`new` may be changed in place, but not what it shares with the stored object: every step copies what it changes."""
     if is_custom(kind):
-        return new
+        return schema.completed(kind, new, old)
     if kind == POD:
-        return pod_rules.with_defaults(new, priority_classes)
+        return pod_rules.with_defaults(new, old, priority_classes)
     if kind in _FIRST_PHASE and not (new.get("status") or {}).get("phase"):
         new = {**new, "status": {**(new.get("status") or {}), "phase": _FIRST_PHASE[kind]}}
     default = _DEFAULTS.get(kind)
@@ -151,8 +151,9 @@ _DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
 def check(kind: Kind, new: Json, old: Json | None) -> None:
     """Raises Invalid with every fault."""
     if is_custom(kind):
-        return
-    faults = pod_rules.faults(new, old) if kind == POD else _faults(kind, new, old)
+        faults = schema.faults(kind, new, old)
+    else:
+        faults = pod_rules.faults(new, old) if kind == POD else _faults(kind, new, old)
     if faults:
         raise refusals.invalid(kind, new["metadata"]["name"], faults)
 

@@ -182,7 +182,7 @@ class MemoryCluster:
                 metadata.place(kind, new)
                 metadata.complete(kind, new, uid=self._next_uid(), now=format_time(self.clock.now()))
                 store = self._store(kind)
-                new = core_kinds.with_defaults(kind, new, self._priority_classes)
+                new = core_kinds.with_defaults(kind, new, None, self._priority_classes)
                 self._give_name(store, new)
                 if store.get(key_of(new)) is not None:
                     raise refusals.already_exists(kind, new["metadata"]["name"])
@@ -205,7 +205,7 @@ class MemoryCluster:
         if subresource:
             if subresource != "status" or not kind.status_subresource:
                 raise refusals.no_subresource(kind, subresource)
-            new = core_kinds.with_status_of(new, old)
+            new = core_kinds.with_defaults(kind, core_kinds.with_status_of(new, old), old, self._priority_classes)
         else:
             new = core_kinds.with_kept_status(kind, new, old)
         new = metadata.carried_over(kind, new, old)
@@ -227,7 +227,7 @@ class MemoryCluster:
 
     def _admitted(self, operation: str, kind: Kind, new: Json, old: Json | None, dry_run: bool) -> Json:
         """Defaults, then mutating admission; defaults again where that changed the object."""
-        new = core_kinds.with_defaults(kind, new, self._priority_classes)
+        new = core_kinds.with_defaults(kind, new, old, self._priority_classes)
         if self.admission is None:
             return new
         changed = self.admission.mutate(AdmissionRequest(operation, kind, key_of(new), new, old, dry_run))
@@ -236,7 +236,7 @@ class MemoryCluster:
         new = _copy(changed)
         if old is None:
             core_kinds.drop_status(kind, new)
-        return core_kinds.with_defaults(kind, new, self._priority_classes)
+        return core_kinds.with_defaults(kind, new, old, self._priority_classes)
 
     def _validated(self, operation: str, kind: Kind, key: Key, new: Json | None, old: Json | None, dry_run: bool) -> None:
         if self.admission is not None:

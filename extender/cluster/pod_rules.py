@@ -26,6 +26,7 @@ _DEFAULTS: Json = {
     "enableServiceLinks": True,
     "securityContext": {},
 }
+_ADMITTED = ("priority", "priorityClassName", "preemptionPolicy")  # set once, at creation
 _ENDED = ("Succeeded", "Failed")
 _UPDATABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
 _FORBIDDEN_UPDATE = (
@@ -38,7 +39,7 @@ _FORBIDDEN_UPDATE = (
 # --- defaults ---------------------------------------------------------------------------------------------------------
 
 
-def with_defaults(new: Json, priority_classes: Callable[[], Sequence[Json]]) -> Json:
+def with_defaults(new: Json, old: Json | None, priority_classes: Callable[[], Sequence[Json]]) -> Json:
     """A pod as the API server completes it; every step copies what it changes."""
     given = new.get("spec")
     if not isinstance(given, dict):
@@ -49,7 +50,10 @@ def with_defaults(new: Json, priority_classes: Callable[[], Sequence[Json]]) -> 
     for field in ("containers", "initContainers"):
         if isinstance(spec.get(field), list):
             spec[field] = [_container(item, bool(spec.get("hostNetwork"))) for item in spec[field]]
-    _set_priority(new["metadata"], spec, priority_classes)
+    if old is None:
+        _set_priority(new["metadata"], spec, priority_classes)
+    else:
+        spec = {**{name: old["spec"][name] for name in _ADMITTED if name in old["spec"]}, **spec}
     status = new.get("status") or {}
     if not status.get("phase"):
         status = {**status, "phase": "Pending"}
@@ -196,7 +200,7 @@ def _container_faults(container: object, path: str, names: set[str]) -> list[Fau
     if isinstance(resources, dict):
         requests, limits = resources.get("requests"), resources.get("limits")
         amounts = [*resource_faults(limits, f"{path}.resources.limits"), *resource_faults(requests, f"{path}.resources.requests")]
-        found += amounts or _above_limit(requests or {}, limits or {}, f"{path}.resources.requests")
+        found += amounts or _limit_faults(requests or {}, limits or {}, f"{path}.resources")
     return found
 
 
@@ -227,13 +231,20 @@ def _amount_fault(name: str, amount: object) -> str:
     return ""
 
 
-def _above_limit(requests: Json, limits: Json, path: str) -> list[Fault]:
-    """Extended resources cannot be overcommitted: request and limit are the same, and a request needs a limit."""
+def _limit_faults(requests: Json, limits: Json, path: str) -> list[Fault]:
+    """A request is within its limit; of what cannot be overcommitted (extended resources, huge pages) it is the limit."""
     found = []
     for name, amount in requests.items():
-        if name in limits and nanos(amount) > nanos(limits[name]):
+        overcommit = ("/" not in name or "kubernetes.io/" in name) and not name.startswith("hugepages-")
+        if name not in limits:
+            if not overcommit:
+                found.append(Fault(f"{path}.limits", "Required value: Limit must be set for non overcommitable resources"))
+        elif overcommit and nanos(amount) > nanos(limits[name]):
             message = f'Invalid value: "{amount}": must be less than or equal to {name} limit of {limits[name]}'
-            found.append(Fault(f"{path}[{name}]" if "/" in name else path, message))
+            found.append(Fault(f"{path}.requests", message))
+        elif not overcommit and nanos(amount) != nanos(limits[name]):
+            message = f'Invalid value: "{amount}": must be equal to {name} limit of {limits[name]}'
+            found.append(Fault(f"{path}.requests", message))
     return found
 
 
