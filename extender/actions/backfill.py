@@ -1,0 +1,48 @@
+"""backfill -- tasks that ask nothing but a place: they need no share of a queue and go wherever checks let them.
+
+Each is bound at once where its job is ready. Source: volcano ed72c7c, actions/backfill."""
+
+from __future__ import annotations
+
+from extender.actions.allocate import gated
+from extender.core import status as st
+from extender.core.conf import Action
+from extender.core.plugin import Arguments
+from extender.core.reasons import explain
+from extender.core.session import Session
+
+
+def run(ssn: Session, args: bool) -> None:
+    del args
+    jobs = [
+        job
+        for job in ssn.live_jobs()
+        if ssn.job_pending_best_effort[job] > 0
+        and ssn.job_phase[job] > st.PHASE_PENDING
+        and ssn.job_valid(job) is None
+    ]
+    jobs.sort(key=lambda job: (ssn.queue_order(ssn.queue_of(job)), ssn.job_order(job)))
+    for job in jobs:
+        tasks = [t for t in ssn.pending_tasks(job) if ssn.shape_of(t).best_effort and not gated(ssn, t)]
+        placed = []
+        for task in sorted(tasks, key=ssn.task_order):
+            plan = ssn.plan(ssn.task_class(task))
+            nodes = plan.choose(1)
+            if not nodes:
+                ssn.fit_errors[task] = explain(plan)
+                continue
+            stmt = ssn.statement()
+            stmt.allocate([task], nodes)
+            placed.append(stmt)
+        for stmt in placed:
+            if ssn.job_ready(job):
+                stmt.commit()
+            else:
+                stmt.keep()
+
+
+def _parse(arguments: Arguments) -> bool:
+    return arguments.boolean("predicateErrorCacheEnable", True)
+
+
+ACTION = Action("backfill", run, _parse)

@@ -1,0 +1,34 @@
+"""enqueue -- let waiting jobs in: phase Pending -> Inqueue, which is when controllers create a job's pods.
+
+One job per turn of its queue; after each turn the queues are sorted anew. A job without minResources goes straight in.
+A refused job is left for the next session and the queue's next job is tried. Source: volcano ed72c7c, actions/enqueue."""
+
+from __future__ import annotations
+
+from extender.core import status as st
+from extender.core.conf import Action
+from extender.core.live_heap import LiveHeap
+from extender.core.session import Session
+
+
+def run(ssn: Session, args: None) -> None:
+    del args
+    waiting: dict[int, list[int]] = {}
+    for job in ssn.live_jobs():
+        if ssn.job_phase[job] <= st.PHASE_PENDING:
+            waiting.setdefault(ssn.queue_of(job), []).append(job)
+    jobs = {row: LiveHeap(listed, ssn.job_order) for row, listed in waiting.items()}
+    queues = LiveHeap(jobs, ssn.queue_order)
+    while queues:
+        row = queues.pop()
+        job = jobs[row].pop()
+        group = ssn.jobs.group[job]
+        assert group is not None
+        if not group.spec.min_resources or ssn.job_enqueueable(job):
+            ssn.job_enqueued(job)
+            ssn.job_phase[job] = st.PHASE_INQUEUE
+        if jobs[row]:
+            queues.push(row)
+
+
+ACTION = Action("enqueue", run, lambda arguments: None)  # noqa: ARG005

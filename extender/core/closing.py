@@ -1,0 +1,256 @@
+"""Closing a session: PodGroup phases and conditions, pod conditions, events, queue use, and why every waiting job waits.
+
+Only what changed is written. Source: volcano ed72c7c, pkg/scheduler/framework/{session,job_updater}.go and plugins/gang."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api import queue
+from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key, format_time
+from extender.api.operations import Emit, PatchStatus
+from extender.api.pod import Pod
+from extender.api.podgroup import PodGroup, PodGroupCondition
+from extender.core import status as st
+from extender.core.axis import CPU, MEMORY, IntR
+from extender.core.reasons import Waiting
+from extender.core.session import Session
+from extender.core.waiting import gang_text, task_text, why_waits
+
+_UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
+
+
+def close(ssn: Session) -> list[Waiting]:
+    """Close the plugins, add the status writes to ssn.operations, return one Waiting for each job that waits."""
+    ssn.close()
+    waiting: list[Waiting] = []
+    gangs = any(plugin.name == "gang" for plugin in ssn.plugins)
+    for job in _worth_a_look(ssn):
+        why = why_waits(ssn, job)
+        if why is not None:
+            waiting.append(why)
+        unschedulable = gangs and ssn.jobs.group[job] is not None and _lacks_members(ssn, job)
+        _close_group(ssn, job, why, unschedulable, gangs)
+        if why is not None:
+            _close_tasks(ssn, job, why)
+    _close_queues(ssn)
+    return waiting
+
+
+def _worth_a_look(ssn: Session) -> list[int]:
+    """Jobs that have unbound tasks, or whose PodGroup shows other numbers or another phase than they have now."""
+    counts = ssn.job_counts
+    unbound = counts[:, list(_UNBOUND)].sum(axis=1) > 0
+    shown = ssn.jobs.shown
+    now = counts[:, [st.RUNNING, st.SUCCEEDED, st.FAILED]]
+    differs = (shown != now).any(axis=1) | (ssn.job_phase != ssn.jobs.phase) | (_phases(ssn) != ssn.jobs.phase)
+    waiting_to_enter = ssn.job_phase <= st.PHASE_PENDING
+    short = counts[:, st.IS_READY].sum(axis=1) < ssn.jobs.min_available
+    rows = np.flatnonzero(unbound | differs | waiting_to_enter | short | ~ssn.jobs.shows_scheduled)
+    keys = ssn.jobs.key
+    return [int(row) for row in rows if keys[row] is not None]
+
+
+def _phases(ssn: Session) -> NDArray[np.int8]:
+    """(J,) phase codes by the rule of the reference, without Unknown, which needs the gang's verdict."""
+    counts = ssn.job_counts
+    ended = counts[:, st.SUCCEEDED] + counts[:, st.FAILED]
+    scheduled = counts[:, st.RUNNING] + counts[:, st.BOUND] + ended + counts[:, st.RELEASING]
+    enough = (scheduled >= ssn.jobs.min_available) & (scheduled > 0)
+    phases = np.where(ssn.job_phase == st.PHASE_INQUEUE, st.PHASE_INQUEUE, st.PHASE_PENDING)
+    phases = np.where(enough, np.where(scheduled == ended, st.PHASE_COMPLETED, st.PHASE_RUNNING), phases)
+    return phases.astype(np.int8)
+
+
+def _lacks_members(ssn: Session, job: int) -> bool:
+    """The gang is short of its minimum, and not merely because members are on their way out."""
+    counts = ssn.job_counts[job]
+    minimum = int(ssn.jobs.min_available[job])
+    if not ssn.jobs.tasks[job] or ssn.ready_count(job) + ssn.job_pending_best_effort[job] >= minimum:
+        return False
+    scheduled = int(sum(counts[status] for status in st.SCHEDULED_SET))
+    leaving = int(counts[st.RELEASING])
+    nobody_waits = counts[st.PENDING] == 0 and counts[st.PIPELINED] == 0
+    return not (leaving and nobody_waits and scheduled + leaving >= minimum)
+
+
+def _close_group(ssn: Session, job: int, why: Waiting | None, unschedulable: bool, gangs: bool) -> None:
+    group = ssn.jobs.group[job]
+    if group is None or ssn.jobs.queue[job] < 0:
+        return
+    counts = ssn.job_counts[job]
+    phase = st.PHASES[_phase(ssn, job, unschedulable)]
+    status: Json = {}
+    if phase != group.status.phase:
+        status["phase"] = phase
+    for field, code in (("running", st.RUNNING), ("succeeded", st.SUCCEEDED), ("failed", st.FAILED)):
+        if getattr(group.status, field) != counts[code]:
+            status[field] = int(counts[code])
+    if gangs and ssn.jobs.tasks[job]:
+        message = gang_text(ssn, job, why) if unschedulable else ""
+        conditions = _conditions(ssn, group, unschedulable, message)
+        if conditions is not None:
+            status["conditions"] = conditions
+            _emit_group(ssn, group, unschedulable, message)
+    if not ssn.jobs.tasks[job] or not gangs:
+        _emit_refusals(ssn, job, group, changed="phase" in status)
+    if status:
+        ssn.operations.append(PatchStatus(POD_GROUP, group.metadata.key, {"status": status}, uid=group.metadata.uid))
+        ssn.job_phase[job] = st.PHASES.index(phase)
+
+
+def _phase(ssn: Session, job: int, unschedulable: bool) -> int:
+    if unschedulable and ssn.job_counts[job][st.RUNNING]:
+        return st.PHASE_UNKNOWN
+    counts = ssn.job_counts[job]
+    ended = counts[st.SUCCEEDED] + counts[st.FAILED]
+    scheduled = counts[st.RUNNING] + counts[st.BOUND] + ended + counts[st.RELEASING]
+    if scheduled > 0 and scheduled >= ssn.jobs.min_available[job]:
+        return st.PHASE_COMPLETED if scheduled == ended else st.PHASE_RUNNING
+    return st.PHASE_INQUEUE if ssn.job_phase[job] == st.PHASE_INQUEUE else st.PHASE_PENDING
+
+
+def _conditions(ssn: Session, group: PodGroup, unschedulable: bool, message: str) -> list[Json] | None:
+    """The group's conditions with this session's verdict, None where they say so already."""
+    old = {condition.type: condition for condition in group.status.conditions or ()}
+    if unschedulable:
+        wanted = {"Unschedulable": ("True", "NotEnoughResources", message)}
+        if "Scheduled" in old:
+            wanted["Scheduled"] = ("False", "NotEnoughResources", "")
+    else:
+        wanted = {"Scheduled": ("True", "tasks in gang are ready to be scheduled", "")}
+        if "Unschedulable" in old:
+            wanted["Unschedulable"] = ("False", "tasks in gang are ready to be scheduled", "")
+    if all(kind in old and (old[kind].status, old[kind].reason, old[kind].message) == said for kind, said in wanted.items()):
+        return None
+    kept = [_as_json(condition) for kind, condition in old.items() if kind not in wanted]
+    stamp = {"transitionID": ssn.id, "lastTransitionTime": format_time(ssn.now)}
+    return kept + [
+        {"type": kind, "status": said[0], "reason": said[1], "message": said[2], **stamp} for kind, said in wanted.items()
+    ]
+
+
+def _as_json(condition: PodGroupCondition) -> Json:
+    return {
+        "type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message,
+        "transitionID": condition.transition_id, "lastTransitionTime": condition.last_transition_time,
+    }  # fmt: skip
+
+
+def _emit_group(ssn: Session, group: PodGroup, unschedulable: bool, message: str) -> None:
+    if unschedulable:
+        event = Emit(POD_GROUP, group.metadata.key, "Warning", "Unschedulable", message, group.metadata.uid)
+    else:
+        event = Emit(POD_GROUP, group.metadata.key, "Normal", "Scheduled", "pod group is ready", group.metadata.uid)
+    ssn.operations.append(event)
+
+
+def _emit_refusals(ssn: Session, job: int, group: PodGroup, *, changed: bool) -> None:
+    """A job without pods that enqueue keeps out: an event when that begins."""
+    if changed:
+        for refusal in ssn.enqueue_refusals.get(job, ()):
+            ssn.operations.append(
+                Emit(POD_GROUP, group.metadata.key, "Normal", "Unschedulable", refusal, group.metadata.uid)
+            )
+
+
+def _close_tasks(ssn: Session, job: int, why: Waiting) -> None:
+    """Condition PodScheduled=False, event and nomination of every task that found no node."""
+    for task in ssn.jobs.pending_tasks[job]:
+        pod = ssn.tasks.pod[task]
+        if pod is None or ssn.task_status[task] not in _UNBOUND or ssn.shape_of(task).gated:
+            continue
+        reason, message, nominated = task_text(ssn, task, why)
+        if _shows(pod, reason, message, nominated):
+            continue
+        condition = {
+            "type": "PodScheduled", "status": "False", "reason": reason, "message": message,
+            "lastTransitionTime": _since(pod, ssn),
+        }  # fmt: skip
+        status: Json = {"conditions": [*_other_conditions(pod), condition]}
+        if nominated:
+            status["nominatedNodeName"] = nominated
+        ssn.operations.append(PatchStatus(POD, pod.metadata.key, {"status": status}, uid=pod.metadata.uid))
+        ssn.operations.append(Emit(POD, pod.metadata.key, "Warning", "FailedScheduling", message, pod.metadata.uid))
+
+
+def _shows(pod: Pod, reason: str, message: str, nominated: str) -> bool:
+    said = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
+    same_place = not nominated or nominated == pod.status.nominated_node_name
+    return said is not None and (said.status, said.reason, said.message) == ("False", reason, message) and same_place
+
+
+def _since(pod: Pod, ssn: Session) -> str:
+    said = next((c for c in pod.status.conditions or () if c.type == "PodScheduled"), None)
+    if said is not None and said.status == "False" and said.last_transition_time:
+        return said.last_transition_time
+    return format_time(ssn.now)
+
+
+def _other_conditions(pod: Pod) -> list[Json]:
+    return [
+        {
+            "type": c.type, "status": c.status, "reason": c.reason, "message": c.message,
+            "lastTransitionTime": c.last_transition_time,
+        }
+        for c in pod.status.conditions or ()
+        if c.type != "PodScheduled"
+    ]  # fmt: skip
+
+
+# --- queues -------------------------------------------------------------------------------------------------------------
+
+
+def _close_queues(ssn: Session) -> None:
+    """status.allocated of each queue and its ancestors, where it differs from what the queue shows."""
+    used = queue_use(ssn)
+    for row, object_ in enumerate(ssn.queues.queue):
+        shown = object_.status.allocated
+        now = _quantities(ssn, used[row])
+        if shown is None and not used[row].any():
+            continue
+        if shown is not None and _same(ssn, shown, used[row]):
+            continue
+        gone = {name: None for name in shown or () if name not in now}
+        key = Key("", object_.metadata.name)
+        ssn.operations.append(PatchStatus(QUEUE, key, {"status": {"allocated": {**gone, **now}}}, uid=object_.metadata.uid))
+
+
+def queue_use(ssn: Session) -> NDArray[np.int64]:
+    """(Q, R) what the tasks of each queue and of the queues below it hold now."""
+    used = np.zeros((len(ssn.queues), ssn.job_allocated.shape[1]), dtype=np.int64)
+    rows = np.flatnonzero(ssn.jobs.queue >= 0)
+    np.add.at(used, ssn.jobs.queue[rows], ssn.job_allocated[rows])
+    own = used.copy()
+    for row in range(len(ssn.queues)):
+        for ancestor in _ancestors(ssn, row):
+            used[ancestor] += own[row]
+    return used
+
+
+def _ancestors(ssn: Session, row: int) -> list[int]:
+    path: list[int] = []
+    name = ssn.queues.name[row]
+    while name != queue.ROOT:
+        name = ssn.queues.queue[ssn.queues.rows[name]].spec.parent or queue.ROOT
+        parent = ssn.queues.rows.get(name)
+        if parent is None or parent in path or parent == row:
+            break
+        path.append(parent)
+    return path
+
+
+def _quantities(ssn: Session, amounts: IntR) -> dict[str, str]:
+    return {
+        name: ssn.axis.text(i, float(amounts[i]))
+        for i, name in enumerate(ssn.axis.names[: len(amounts)])
+        if amounts[i] or i in (CPU, MEMORY)
+    }
+
+
+def _same(ssn: Session, shown: Mapping[str, str | int | float], amounts: IntR) -> bool:
+    return bool((ssn.axis.quantities(shown)[: len(amounts)] == amounts).all())
+

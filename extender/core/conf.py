@@ -1,0 +1,224 @@
+"""scheduler.conf -> Conf. The file is Volcano's (docs/configuration.md); mistakes are errors that name path and nearest word.
+
+The tables of plugins and actions are handed in, so that this module need not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from extender.api.errors import ConfError, nearest
+from extender.core.extension_points import SWITCHES
+from extender.core.plugin import Arguments, Plugin
+
+# What the scheduler runs with where no file is given. Source: volcano ed72c7c, pkg/scheduler/util.go.
+DEFAULT = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEntry:
+    """One plugin of one tier: its class, its switches by YAML key, its parsed arguments."""
+
+    name: str
+    plugin: type[Plugin[Any]]
+    switches: Mapping[str, bool]
+    args: Any
+
+    def make(self) -> Plugin[Any]:
+        return self.plugin(self.args, hierarchy=self.switches["enableHierarchy"])
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action: `run(ssn, args)`; `parse` reads its arguments from the `configurations` of scheduler.conf."""
+
+    name: str
+    run: Callable[[Any, Any], None]
+    parse: Callable[[Arguments], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionEntry:
+    action: Action
+    args: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Node sharding: `mode` hard or soft, and the names of the nodes that are this scheduler's."""
+
+    mode: str
+    nodes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    actions: tuple[ActionEntry, ...]
+    tiers: tuple[tuple[PluginEntry, ...], ...]
+    warnings: tuple[str, ...] = ()
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    shard: Shard | None = None
+    random_ties: bool = False
+
+    def has_action(self, name: str) -> bool:
+        return any(entry.action.name == name for entry in self.actions)
+
+
+def load(
+    text: str,
+    plugins: Mapping[str, type[Plugin[Any]]],
+    actions: Mapping[str, Action],
+    *,
+    later: Sequence[str] = (),
+    source: str = "scheduler.conf",
+    switch_default: bool | None = None,
+    shard: Shard | None = None,
+    random_ties: bool = False,
+) -> Conf:
+    """Read a configuration. `later`: names that upstream knows and we do not have yet (skipped with a warning).
+
+    `switch_default` replaces the default of every switch that is not written. Raises ConfError with every mistake."""
+    try:
+        document = yaml.load(text, yaml.CSafeLoader)
+    except yaml.YAMLError as error:
+        raise ConfError(f"{source}: not YAML: {error}") from None
+    if not isinstance(document, dict):
+        raise ConfError(f"{source}: must be a map with 'actions' and 'tiers'")
+    reader = _Reader(source, plugins, actions, later, switch_default)
+    conf = reader.read(document, shard, random_ties)
+    if reader.errors:
+        raise ConfError("\n".join(f"{source}: {error}" for error in reader.errors))
+    return conf
+
+
+class _Reader:
+    def __init__(
+        self,
+        source: str,
+        plugins: Mapping[str, type[Plugin[Any]]],
+        actions: Mapping[str, Action],
+        later: Sequence[str],
+        switch_default: bool | None,
+    ) -> None:
+        self.source, self.plugins, self.actions, self.later = source, plugins, actions, later
+        self.defaults = SWITCHES if switch_default is None else dict.fromkeys(SWITCHES, switch_default)
+        self.errors: list[str] = []
+        self.warnings: list[str] = []
+
+    def read(self, document: dict[str, Any], shard: Shard | None, random_ties: bool) -> Conf:
+        for key in document:
+            if key not in _TOP:
+                self.errors.append(f"{key}: unknown key{nearest(str(key), _TOP)}")
+        arguments = self._action_arguments(document.get("configurations") or [])
+        return Conf(
+            actions=self._actions(document.get("actions"), arguments),
+            tiers=tuple(self._tier(tier, f"tiers[{i}]") for i, tier in enumerate(self._list(document.get("tiers"), "tiers"))),
+            warnings=tuple(self.warnings),
+            metrics={str(k): str(v) for k, v in (document.get("metrics") or {}).items()},
+            shard=shard,
+            random_ties=random_ties,
+        )
+
+    def _list(self, value: Any, path: str) -> list[Any]:
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.errors.append(f"{path}: must be a list, not {value!r}")
+            return []
+        return value
+
+    def _action_arguments(self, configurations: Any) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for i, entry in enumerate(self._list(configurations, "configurations")):
+            if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+                self.errors.append(f"configurations[{i}].name: must be the name of an action")
+                continue
+            found.setdefault(entry["name"], entry.get("arguments") or {})
+        return found
+
+    def _actions(self, text: Any, arguments: dict[str, dict[str, Any]]) -> tuple[ActionEntry, ...]:
+        if not isinstance(text, str):
+            self.errors.append("actions: must be a string such as 'enqueue, allocate, backfill'")
+            return ()
+        entries = []
+        for name in (part.strip() for part in text.split(",")):
+            if name in self.actions:
+                action = self.actions[name]
+                args = Arguments(f"configurations[{name}].arguments", arguments.get(name), self.errors)
+                entries.append(ActionEntry(action, action.parse(args)))
+                self._unread(args)
+            elif name in self.later:
+                self.warnings.append(f"actions: action '{name}' is not available in this version and is skipped")
+            else:
+                self.errors.append(f"actions: unknown action '{name}'{nearest(name, self.actions)}")
+        return tuple(entries)
+
+    def _tier(self, tier: Any, path: str) -> tuple[PluginEntry, ...]:
+        if not isinstance(tier, dict):
+            self.errors.append(f"{path}: must be a map with 'plugins'")
+            return ()
+        for key in tier:
+            if key != "plugins":
+                self.errors.append(f"{path}.{key}: unknown key{nearest(str(key), ['plugins'])}")
+        listed = self._list(tier.get("plugins"), f"{path}.plugins")
+        entries = [self._plugin(entry, f"{path}.plugins[{i}]") for i, entry in enumerate(listed)]
+        tier_of = [entry for entry in entries if entry is not None]
+        by_name = {entry.name: entry for entry in tier_of}
+        if "proportion" in by_name and "drf" in by_name and by_name["drf"].switches["enableHierarchy"]:
+            self.errors.append(f"{path}: proportion and drf with enableHierarchy conflict; leave out one of them")
+        return tuple(tier_of)
+
+    def _plugin(self, entry: Any, path: str) -> PluginEntry | None:
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            self.errors.append(f"{path}.name: must be the name of a plugin")
+            return None
+        name = entry["name"]
+        switches = dict(self.defaults)
+        for key, value in entry.items():
+            if key in ("name", "arguments"):
+                continue
+            if key not in SWITCHES:
+                self.errors.append(f"{path}.{key}: unknown key{nearest(str(key), [*SWITCHES, 'arguments'])}")
+            elif not isinstance(value, bool):
+                self.errors.append(f"{path}.{key}: must be true or false, not {value!r}")
+            else:
+                switches[key] = value
+        if name not in self.plugins:
+            if name in self.later:
+                self.warnings.append(f"{path}.name: plugin '{name}' is not available in this version and is skipped")
+            else:
+                self.errors.append(f"{path}.name: unknown plugin '{name}'{nearest(name, self.plugins)}")
+            return None
+        arguments = entry.get("arguments") or {}
+        if not isinstance(arguments, dict):
+            self.errors.append(f"{path}.arguments: must be a map, not {arguments!r}")
+            arguments = {}
+        plugin = self.plugins[name]
+        args = Arguments(f"{path}.arguments", arguments, self.errors)
+        parsed = plugin.parse(args)
+        self._unread(args)
+        return PluginEntry(name, plugin, switches, parsed)
+
+    def _unread(self, args: Arguments) -> None:
+        for key in args.values:
+            if key not in args.known:
+                self.warnings.append(f"{args.path}.{key}: nobody reads this argument{nearest(str(key), args.known)}")
+
+
+_TOP = ("actions", "tiers", "configurations", "metrics")

@@ -1,0 +1,287 @@
+"""The mirror: watch events -> columns, one method per event. Cost follows change: an event touches one row of each table.
+
+It keeps what a session needs ready to copy: node matrices, one row per task, running sums per job. It is pure: whoever
+feeds it (loop.py, verbs) does the watching. Rows of tasks, jobs and nodes are reused; a freed row is all zero.
+
+An object that cannot be read is kept out and remembered in `unreadable`; it never stops the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from extender.api import meta, queue
+from extender.api.errors import InvalidObject
+from extender.api.meta import Json, Key, Kind
+from extender.api.node import (
+    Namespace,
+    Node,
+    PodDisruptionBudget,
+    PriorityClass,
+    ResourceQuota,
+    Service,
+)
+from extender.api.operations import Bind, Evict, Operation
+from extender.api.pod import Pod
+from extender.api.podgroup import PodGroup
+from extender.api.queue import Queue
+from extender.api.views import View, view
+from extender.core import status as st
+from extender.core.axis import Axis
+from extender.core.columns import LabelColumns
+from extender.core.shapes import Shape, Shapes
+from extender.core.tables import JobTable, NodeTable, TaskTable
+
+MAX_PRIORITY = 2**31 - 1
+
+
+class Mirror:
+    """Local state of the cluster. `scheduler_names`: whose pending pods are ours. Not thread-safe: the driver holds a lock."""
+
+    def __init__(self, scheduler_names: Iterable[str] = ("volcano",), default_queue: str = queue.DEFAULT) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.default_queue = default_queue
+        self.axis = Axis()
+        self.shapes = Shapes(self.axis)
+        self.nodes = NodeTable()
+        self.tasks = TaskTable()
+        self.jobs = JobTable()
+        self.queues: dict[str, Queue] = {}
+        self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in _FACTS}
+        self.node_labels = LabelColumns()
+        self.task_labels = LabelColumns()
+        self.selector_keys: dict[str, int] = {}  # label key -> number of shapes that look at it
+        self.unreadable: dict[tuple[Kind, Key], InvalidObject] = {}
+        self.changes = 0
+
+    # --- the way in ---------------------------------------------------------------------------------------------------
+
+    def apply(self, kind: Kind, event: str, obj: Json) -> None:
+        """One watch event: `event` is ADDED, MODIFIED or DELETED. Kinds we do not follow are ignored."""
+        key = meta.key_of(obj)
+        self.changes += 1
+        if event == "DELETED":
+            self.unreadable.pop((kind, key), None)
+            self._deleted(kind, key)
+            return
+        try:
+            self._changed(kind, key, obj)
+        except InvalidObject as error:
+            self._deleted(kind, key)
+            self.unreadable[kind, key] = error
+        else:
+            self.unreadable.pop((kind, key), None)
+
+    def _changed(self, kind: Kind, key: Key, obj: Json) -> None:
+        if kind in _FACTS:
+            self.facts[kind][key] = view(_FACTS[kind], obj)
+            if kind is meta.PRIORITY_CLASS:
+                self._priorities_changed()
+        elif kind in _CHANGED:
+            cls, method = _CHANGED[kind]
+            method(self, key, view(cls, obj))
+
+    def _deleted(self, kind: Kind, key: Key) -> None:
+        if kind in _FACTS:
+            if self.facts[kind].pop(key, None) is not None and kind is meta.PRIORITY_CLASS:
+                self._priorities_changed()
+        elif kind in _DELETED:
+            _DELETED[kind](self, key)
+
+    # --- nodes ----------------------------------------------------------------------------------------------------------
+
+    def node_changed(self, key: Key, node: Node) -> None:
+        """A node came or changed. Its sums stay: they are kept for placeholders too."""
+        if node.status.allocatable is None:
+            raise InvalidObject("a node needs its allocatable resources", path="status.allocatable", subject=f"Node {key}")
+        self._axis_grows(node.status.allocatable)
+        row = self.nodes.row_of(key.name, len(self.axis))
+        self.nodes.set(row, node, self.axis.quantities(node.status.allocatable, "status.allocatable"))
+        self.node_labels.set(row, node.metadata.labels or {})
+
+    def node_deleted(self, key: Key) -> None:
+        """The node is gone; tasks that still name it keep a placeholder row."""
+        row = self.nodes.rows.get(key.name)
+        if row is not None:
+            self.nodes.unset(row)
+            self.node_labels.set(row, None)
+
+    # --- pods -----------------------------------------------------------------------------------------------------------
+
+    def pod_changed(self, key: Key, pod: Pod) -> None:
+        """A pod came or changed. Ours are followed from the start, others once they are on a node."""
+        row = self.tasks.rows.get(key)
+        ours = pod.spec.scheduler_name in self.scheduler_names
+        if not ours and not pod.spec.node_name:
+            if row is not None:
+                self._drop_task(row)
+            return
+        status = st.status_of(pod)
+        if row is not None:
+            old = self.tasks.pod[row]
+            same = old is not None and old.metadata.uid == pod.metadata.uid
+            if same and self.tasks.status[row] == st.BINDING and status == st.PENDING:
+                return  # we have assumed its binding; what the watch shows is older than that
+            self._drop_task(row)
+        self._add_task(key, pod, status, ours)
+
+    def _add_task(self, key: Key, pod: Pod, status: int, ours: bool) -> None:
+        shape = self.shapes.of(pod.spec, key)
+        self._axis_widen()
+        if shape.users == 0:
+            for label in shape.selector_keys:
+                self.selector_keys[label] = self.selector_keys.get(label, 0) + 1
+        shape.users += 1
+        spec = msgspec.structs.replace(
+            shape.spec,
+            node_name=pod.spec.node_name,
+            scheduler_name=pod.spec.scheduler_name,
+            priority=pod.spec.priority,
+            priority_class_name=pod.spec.priority_class_name,
+        )
+        pod = msgspec.structs.replace(pod, spec=spec)
+        node = self.nodes.row_of(spec.node_name, len(self.axis)) if spec.node_name else -1
+        job = self.jobs.row_of(Key(key.namespace, pod.group), len(self.axis)) if pod.group and ours else -1
+        row = self.tasks.add(key, pod, shape.id, status, node, job)
+        self.task_labels.set(row, pod.metadata.labels or {})
+        self._account(row, shape, +1)
+
+    def pod_deleted(self, key: Key) -> None:
+        row = self.tasks.rows.get(key)
+        if row is not None:
+            self._drop_task(row)
+
+    def _drop_task(self, row: int) -> None:
+        shape = self._shape(row)
+        self._account(row, shape, -1)
+        job, node = int(self.tasks.job[row]), int(self.tasks.node[row])
+        self.tasks.remove(row)
+        self.task_labels.set(row, None)
+        self.shapes.release(shape)
+        if shape.users == 0:
+            for label in shape.selector_keys:
+                self.selector_keys[label] -= 1
+                if not self.selector_keys[label]:
+                    del self.selector_keys[label]
+        if job >= 0:
+            self.jobs.drop_if_empty(job)
+        if node >= 0:
+            self.nodes.drop_if_empty(node)
+
+    def _shape(self, row: int) -> Shape:
+        shape = self.shapes.by_id[int(self.tasks.shape[row])]
+        assert shape is not None
+        return shape
+
+    def _account(self, row: int, shape: Shape, sign: int) -> None:
+        """Add the task to (or take it from) the sums of its node and job."""
+        status, node, job = int(self.tasks.status[row]), int(self.tasks.node[row]), int(self.tasks.job[row])
+        if node >= 0 and status not in st.ENDED_SET:
+            self.nodes.account(node, row, shape, status == st.RELEASING, sign, looks=shape.own_affinity)
+        if job >= 0:
+            self.jobs.account(job, row, shape, status, sign)
+
+    # --- jobs and queues ----------------------------------------------------------------------------------------------
+
+    def group_changed(self, key: Key, group: PodGroup) -> None:
+        self._axis_grows(group.spec.min_resources or {})
+        row = self.jobs.row_of(key, len(self.axis))
+        self.jobs.set(row, group, group.spec.queue or self.default_queue, self._job_priority(group))
+
+    def group_deleted(self, key: Key) -> None:
+        row = self.jobs.rows.get(key)
+        if row is not None:
+            self.jobs.group[row] = None
+            self.jobs.drop_if_empty(row)
+
+    def queue_changed(self, key: Key, changed: Queue) -> None:
+        for listed in (changed.spec.capability, changed.spec.deserved, changed.spec.guarantee.resource):
+            self._axis_grows(listed or {})
+        self.queues[key.name] = changed
+
+    def queue_deleted(self, key: Key) -> None:
+        self.queues.pop(key.name, None)
+
+    def _job_priority(self, group: PodGroup) -> int:
+        classes = self.facts[meta.PRIORITY_CLASS]
+        named = classes.get(Key("", group.spec.priority_class_name))
+        if isinstance(named, PriorityClass):
+            return named.value
+        if group.spec.priority_class_name in _SYSTEM_PRIORITIES:
+            return _SYSTEM_PRIORITIES[group.spec.priority_class_name]
+        return next((c.value for c in classes.values() if isinstance(c, PriorityClass) and c.global_default), 0)
+
+    def _priorities_changed(self) -> None:
+        for row in self.jobs.rows.values():
+            group = self.jobs.group[row]
+            if group is not None:
+                self.jobs.priority[row] = self._job_priority(group)
+
+    # --- what we have decided and the watch has not shown yet -----------------------------------------------------------
+
+    def assume(self, operations: Iterable[Operation]) -> None:
+        """Take bindings and evictions as done until the watch confirms them or `forget` takes them back."""
+        for operation in operations:
+            match operation:
+                case Bind(pod=key, node=node):
+                    self._move(key, st.BINDING, self.nodes.row_of(node, len(self.axis)))
+                case Evict(pod=key):
+                    row = self.tasks.rows.get(key)
+                    if row is not None:
+                        self._move(key, st.RELEASING, int(self.tasks.node[row]))
+
+    def forget(self, operation: Operation) -> None:
+        """A write failed: the task is again what its pod last showed."""
+        if isinstance(operation, Bind | Evict):
+            row = self.tasks.rows.get(operation.pod)
+            pod = self.tasks.pod[row] if row is not None else None
+            if pod is not None:
+                node = self.nodes.row_of(pod.spec.node_name, len(self.axis)) if pod.spec.node_name else -1
+                self._move(operation.pod, st.status_of(pod), node)
+
+    def _move(self, key: Key, status: int, node: int) -> None:
+        row = self.tasks.rows.get(key)
+        if row is None:
+            return
+        shape = self._shape(row)
+        self._account(row, shape, -1)
+        self.tasks.status[row], self.tasks.node[row] = status, node
+        self._account(row, shape, +1)
+
+    # --- widths ---------------------------------------------------------------------------------------------------------
+
+    def _axis_grows(self, listed: Iterable[str]) -> None:
+        self.axis.add(listed)
+        self._axis_widen()
+
+    def _axis_widen(self) -> None:
+        if self.nodes.width < len(self.axis) or self.jobs.width < len(self.axis):
+            self.shapes.widen()
+            self.nodes.widen(len(self.axis))
+            self.jobs.widen(len(self.axis))
+
+
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+_FACTS: dict[Kind, type[View]] = {
+    meta.PRIORITY_CLASS: PriorityClass,
+    meta.NAMESPACE: Namespace,
+    meta.RESOURCE_QUOTA: ResourceQuota,
+    meta.PDB: PodDisruptionBudget,
+    meta.SERVICE: Service,
+}
+_CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
+    meta.NODE: (Node, Mirror.node_changed),
+    meta.POD: (Pod, Mirror.pod_changed),
+    meta.POD_GROUP: (PodGroup, Mirror.group_changed),
+    meta.QUEUE: (Queue, Mirror.queue_changed),
+}
+_DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
+    meta.NODE: Mirror.node_deleted,
+    meta.POD: Mirror.pod_deleted,
+    meta.POD_GROUP: Mirror.group_deleted,
+    meta.QUEUE: Mirror.queue_deleted,
+}
+FOLLOWED: tuple[Kind, ...] = (*_FACTS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)

@@ -1,0 +1,204 @@
+"""What a plugin is: a class with a name, arguments and any of the hooks below, on whole columns instead of single objects.
+
+A plugin is made anew for each session. Having a method of a hook's name registers it; the switch in scheduler.conf and the
+combination rule are in extension_points.py. The signatures (all methods take the session first):
+
+    open(ssn), close(ssn)                        before the actions, after them
+    job_order(ssn, job) -> key                   sort keys: numbers or tuples; the lower goes first; asked again when shares move
+    queue_order(ssn, queue) -> key
+    task_order(ssn, task) -> key
+    victim_queue_order(ssn, queue, preemptor_queue) -> key        lower: evicted first
+    distinguish(ssn, task) -> hashable           what, besides shape and labels, makes this plugin treat tasks differently
+    pre_predicate(ssn, cls) -> str | None        why no node at all can take the class
+    predicate(ssn, cls, at) -> [Refusal]         looks at one node at a time: `at` are the rows to judge
+    predicate_across(ssn, cls) -> [Refusal] | None       looks across nodes: all N rows, judged again after each placement;
+                                                 None: does not concern the class
+    node_order(ssn, cls, at) -> FloatK | None    points for the rows `at`, one node at a time
+    batch_node_order(ssn, cls, feasible) -> Across | None         points for all N rows that depend on which are feasible
+    best_node(ssn, cls, scores) -> row | None
+    preemptable, reclaimable(ssn, task, candidates) -> [task] | None      None abstains; order is kept
+    overused(ssn, queue) -> bool
+    preemptive(ssn, queue, request) -> bool
+    allocatable(ssn, queue, request, count) -> int        how many of `count` tasks that ask `request` each the queue may take
+    job_valid(ssn, job) -> Refused | None
+    job_ready(ssn, job) -> bool;  job_starving(ssn, job) -> bool
+    job_pipelined, job_enqueueable(ssn, job) -> Vote
+    job_enqueued(ssn, job)
+    tasks_to_ready(ssn, job) -> int              at least so many tasks more does job_ready wait for; they are placed at once
+    victim_tasks(ssn, tasks) -> [task]
+    allocated(ssn, change), deallocated(ssn, change)      tasks of one class and job took nodes (allocate, pipeline, un-evict) or
+                                                 gave them back; also called to undo, so the two must mirror each other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.core.axis import BoolN, FloatN, IntNR, IntR
+
+if TYPE_CHECKING:
+    from extender.core.session import Session
+
+A = TypeVar("A")
+
+
+class Vote(IntEnum):
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Refused(NamedTuple):
+    """Why a job is not valid: the machine word and the text of the reference, word for word."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refusal:
+    """Nodes that one check refuses: `mask` (K,) or (N,). `unresolvable`: evicting pods from the node cannot cure it."""
+
+    message: str
+    mask: BoolN
+    unresolvable: bool = False
+    plugin: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Across:
+    """Points for all N rows. `moves`: they change with each placement; otherwise only when the feasible nodes change."""
+
+    scores: FloatN
+    moves: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class At:
+    """K places to judge: node rows as they would stand. A row may occur often, with more and more of the class on it."""
+
+    rows: NDArray[np.intp]  # (K,)
+    allocatable: IntNR  # (K, R)
+    used: IntNR  # (K, R) with releasing tasks, without pipelined ones
+    requested: IntNR  # (K, R) as kube-scheduler would count: with pipelined, without what this session evicts
+    nonzero: NDArray[np.int64]  # (K, 2) requested cpu and memory, with defaults for empty requests
+    extra: NDArray[np.intp]  # (K,) tasks of the class that are assumed on the row already and are counted in the others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """Tasks of one job and class, and the node of each."""
+
+    job: int  # -1: none
+    queue: int  # -1: none
+    tasks: Sequence[int]
+    nodes: Sequence[int]
+    request: IntR  # (R,) of one task
+    total: IntR  # (R,) of all of them
+
+
+class TaskClass:
+    """Tasks of the session that cannot be told apart when it comes to nodes. `task` is one of them."""
+
+    __slots__ = (
+        "best_effort", "cache", "gated", "id", "labels", "namespace", "nonzero", "pod", "request", "shape", "spec", "task",
+    )  # fmt: skip
+
+    def __init__(self, id: int, task: int, shape: Any, pod: Any) -> None:
+        self.id = id
+        self.task = task
+        self.shape = shape
+        self.pod = pod
+        self.spec = pod.spec
+        self.namespace: str = pod.metadata.namespace
+        self.labels: dict[str, str] = pod.metadata.labels or {}
+        self.request: IntR = shape.request
+        self.nonzero: NDArray[np.int64] = shape.nonzero
+        self.best_effort: bool = shape.best_effort
+        self.gated: bool = shape.gated
+        self.cache: dict[str, Any] = {}  # what plugins worked out for this class in this session, by plugin name
+
+
+@dataclass(frozen=True)
+class NoArgs:
+    """For plugins without arguments."""
+
+
+class Plugin(Generic[A]):
+    """Base of plugins. `Args` is a frozen dataclass; conf.py fills it through `parse`."""
+
+    name: ClassVar[str]
+
+    def __init__(self, args: A, hierarchy: bool = False) -> None:
+        self.args = args
+        self.hierarchy = hierarchy  # enableHierarchy of this plugin in scheduler.conf
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> Any:
+        """Read the arguments of scheduler.conf. Override where there are any."""
+        del arguments
+        return NoArgs()
+
+    def open(self, ssn: Session) -> None:
+        """Before the actions."""
+
+    def close(self, ssn: Session) -> None:
+        """After the actions."""
+
+
+class Arguments:
+    """The free map of a plugin or action in scheduler.conf, read with upstream's rules: a value of the wrong type is
+    reported in `warnings` and the default stays; what nobody read is reported with the nearest known key."""
+
+    def __init__(self, path: str, values: dict[str, Any] | None, warnings: list[str]) -> None:
+        self.path = path
+        self.values = values or {}
+        self.warnings = warnings
+        self.known: set[str] = set()
+
+    def _get(self, key: str, kinds: tuple[type, ...], what: str) -> Any:
+        self.known.add(key)
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            self.warn(key, f"must be {what}, not {value!r}; the default stays")
+            return None
+        return value
+
+    def warn(self, key: str, message: str) -> None:
+        self.warnings.append(f"{self.path}.{key}: {message}")
+
+    def integer(self, key: str, default: int) -> int:
+        value = self._get(key, (int,), "an integer")
+        return default if value is None else int(value)
+
+    def number(self, key: str, default: float) -> float:
+        value = self._get(key, (int, float), "a number")
+        return default if value is None else float(value)
+
+    def boolean(self, key: str, default: bool) -> bool:
+        value = self._get(key, (bool, str), "true or false")
+        if isinstance(value, str):
+            if value in ("1", "t", "T", "TRUE", "true", "True"):
+                return True
+            if value in ("0", "f", "F", "FALSE", "false", "False"):
+                return False
+            self.warn(key, f"must be true or false, not {value!r}; the default stays")
+            return default
+        return default if value is None else bool(value)
+
+    def text(self, key: str, default: str) -> str:
+        value = self._get(key, (str,), "a string")
+        return default if value is None else str(value)
+
+    def anything(self, key: str) -> Any:
+        """The raw value, for nested structures; the caller checks its shape."""
+        self.known.add(key)
+        return self.values.get(key)

@@ -1,0 +1,106 @@
+"""Why a task waits: one dominant reason out of a closed list, with numbers, and the texts that users of Volcano know.
+
+The same record feeds PodGroup conditions, pod conditions, events and the commands for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from extender.core.axis import BoolN
+
+if TYPE_CHECKING:
+    from extender.core.placement import Plan
+
+
+class Reason(StrEnum):
+    """The closed list. Values are stable: they are part of the JSON output."""
+
+    NOT_ADMITTED = "NotAdmitted"  # enqueue has not let the job in: cluster or queue has no room for its minimum
+    QUEUE_CLOSED = "QueueClosed"
+    QUEUE_UNKNOWN = "QueueUnknown"
+    QUEUE_LIMIT = "QueueLimit"  # the queue may not take more now
+    GROUP_UNKNOWN = "PodGroupUnknown"
+    NOT_ENOUGH_TASKS = "NotEnoughTasks"  # fewer pods exist than the gang needs
+    INSUFFICIENT_RESOURCES = "InsufficientResources"  # no node has room now
+    NEVER_FITS = "NeverFits"  # no node could take it even if it were empty
+    NODES_REFUSE = "NodesRefuse"  # affinity, taints, ports and the like
+    WAITING_FOR_GANG = "WaitingForGang"  # it fits; others of its gang do not
+    WAITING_FOR_RELEASE = "WaitingForRelease"  # room is promised, once it is released
+    GATED = "SchedulingGated"
+    UNREADABLE = "Unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a job (or a task that has none) waits. `numbers` by name, such as {"cpu": {"asked": ..., "free": ...}}."""
+
+    job: str
+    reason: Reason
+    message: str
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitErrors:
+    """Why one task found no node: nodes by cause. `unresolvable` (N,): evicting pods there cannot help it."""
+
+    counts: Mapping[str, int]
+    nodes: int
+    unresolvable: BoolN | None = None
+    text: str = ""  # replaces the usual head
+    never: bool = False  # no node would take it even if it were empty
+
+    def __str__(self) -> str:
+        head = self.text or f"0/{self.nodes} nodes are unavailable"
+        if not self.counts:
+            return head
+        causes = ", ".join(sorted(f"{count} {cause}" for cause, count in self.counts.items()))
+        return f"{head}: {causes}."
+
+
+def explain(plan: Plan) -> FitErrors:
+    """Judge every node for the class once more and count the causes, as the reference words them."""
+    ssn, cls = plan.ssn, plan.cls
+    exists = ssn.candidates
+    size = int(exists.sum())
+    if plan.never is not None:
+        return FitErrors({plan.never: size}, size, exists.copy())
+    plan.refresh()
+    counts: Counter[str] = Counter()
+    short = exists & ~plan.fits_future
+    unaccounted = short.copy()
+    for column in plan.asked:
+        lacking = unaccounted & (ssn.future[:, column] < cls.request[column])
+        if lacking.any():
+            counts[_insufficient(ssn.axis.names[column])] += int(lacking.sum())
+            unaccounted &= ~lacking
+    unresolvable = np.zeros(len(exists), dtype=bool)
+    rest = exists & ~short
+    for refusal in [*plan.refusals, *plan._across()]:
+        refused = rest & refusal.mask
+        if refused.any():
+            counts[refusal.message] += int(refused.sum())
+        if refusal.unresolvable:
+            unresolvable |= exists & refusal.mask
+            rest &= ~refusal.mask
+    too_small = (ssn.allocatable[:, plan.asked] < plan.amount).any(axis=1)
+    never = bool((~exists | too_small | unresolvable).all())
+    return FitErrors(dict(counts), size, unresolvable, never=never)
+
+
+def _insufficient(resource: str) -> str:
+    return "node(s) pod number exceeded" if resource == "pods" else f"Insufficient {resource}"
+
+
+def merged(errors: Iterable[FitErrors]) -> Counter[str]:
+    """Causes added up over tasks."""
+    total: Counter[str] = Counter()
+    for error in errors:
+        total.update(error.counts)
+    return total

@@ -1,0 +1,156 @@
+"""Shapes: what a pod asks, interned. A thousand equal workers share one Shape; the mirror keeps one small row for each.
+
+A Shape is everything in a pod's spec that decides where it may run, without its name, labels and node. Labels join in
+when the session makes task classes (session.py), and only where some selector in the cluster looks at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api.labels import QUEUE_ALLOCATION_GATE
+from extender.api.meta import Key
+from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, effective_requests
+from extender.core.axis import Axis, IntR
+
+# What kube-scheduler assumes for a container that asks nothing (k8s.io/kubernetes pkg/scheduler/util/pod_resources.go)
+DEFAULT_MILLI_CPU = 100
+DEFAULT_MEMORY = 200 * 1024 * 1024
+
+
+@dataclass(eq=False, slots=True)
+class Shape:
+    """One interned spec. `request` is (R,) with 1 in the pods column and is widened when the axis grows."""
+
+    id: int
+    spec: PodSpec
+    requests: dict[str, int]  # resource name -> nano-units
+    request: IntR
+    nonzero: NDArray[np.int64]  # (2,) milli-cpu and bytes, with defaults for containers that ask nothing
+    best_effort: bool
+    gated: bool
+    blocked: bool  # gated by more than the queue's own gate: it does not count as waiting for its queue
+    selector_keys: frozenset[str]  # label keys that its affinity terms and spread constraints look at
+    own_affinity: bool = False  # has required or preferred pod (anti-)affinity or spread constraints
+    users: int = 0  # tasks that have this shape now
+    extra: dict[str, object] = field(default_factory=dict)  # derived facts that a plugin caches per shape
+
+
+class Shapes:
+    """The table of shapes. Ids are reused once nobody has the shape."""
+
+    def __init__(self, axis: Axis) -> None:
+        self.axis = axis
+        self.by_id: list[Shape | None] = []
+        self._ids: dict[bytes, int] = {}
+        self._free: list[int] = []
+        self._encoder = msgspec.json.Encoder()
+
+    def of(self, spec: PodSpec, key: Key) -> Shape:
+        """The shape of a spec. Raises InvalidObject where a quantity cannot be read."""
+        bare = msgspec.structs.replace(spec, node_name="", priority=None, priority_class_name="", scheduler_name="")
+        code = self._encoder.encode(bare)
+        known = self._ids.get(code)
+        if known is not None:
+            shape = self.by_id[known]
+            assert shape is not None
+            return shape
+        requests = effective_requests(spec, subject=f"Pod {key}")
+        self.axis.add(requests)
+        shape = self._make(bare, requests)
+        self._ids[code] = shape.id
+        return shape
+
+    def _make(self, spec: PodSpec, requests: dict[str, int]) -> Shape:
+        request = self.axis.vector(requests)
+        best_effort = not request.any()
+        request[2] = 1
+        new = self._free.pop() if self._free else len(self.by_id)
+        shape = Shape(
+            id=new,
+            spec=spec,
+            requests=requests,
+            request=request,
+            nonzero=_nonzero(spec, requests),
+            best_effort=best_effort,
+            gated=bool(spec.scheduling_gates),
+            blocked=bool(spec.scheduling_gates) and [gate.name for gate in spec.scheduling_gates] != [QUEUE_ALLOCATION_GATE],
+            selector_keys=frozenset(_selector_keys(spec)),
+            own_affinity=_looks_at_pods(spec),
+        )
+        if new == len(self.by_id):
+            self.by_id.append(shape)
+        else:
+            self.by_id[new] = shape
+        return shape
+
+    def widen(self) -> None:
+        """Make every request as long as the axis."""
+        width = len(self.axis)
+        for shape in self.by_id:
+            if shape is not None and len(shape.request) < width:
+                shape.request = np.concatenate([shape.request, np.zeros(width - len(shape.request), dtype=np.int64)])
+
+    def release(self, shape: Shape) -> None:
+        """One task less; forgets the shape with its last."""
+        shape.users -= 1
+        if shape.users == 0:
+            del self._ids[self._encoder.encode(shape.spec)]
+            self.by_id[shape.id] = None
+            self._free.append(shape.id)
+
+
+def _nonzero(spec: PodSpec, requests: dict[str, int]) -> NDArray[np.int64]:
+    """(2,) cpu and memory with kube-scheduler's defaults for each container that asks nothing."""
+    filled = effective_requests(
+        msgspec.structs.replace(
+            spec,
+            containers=tuple(_filled(c) for c in spec.containers),
+            init_containers=tuple(_filled(c) for c in spec.init_containers or ()),
+        )
+    )
+    cpu = filled.get("cpu", requests.get("cpu", 0))
+    memory = filled.get("memory", requests.get("memory", 0))
+    return np.array([-(-cpu // 10**6), -(-memory // 10**9)], dtype=np.int64)
+
+
+def _filled(container: Container) -> Container:
+    asked = dict(container.resources.requests or {})
+    asked.setdefault("cpu", f"{DEFAULT_MILLI_CPU}m")
+    asked.setdefault("memory", str(DEFAULT_MEMORY))
+    return msgspec.structs.replace(container, resources=msgspec.structs.replace(container.resources, requests=asked))
+
+
+def _affinity_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
+    if affinity is None:
+        return []
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution or ()
+    return [
+        *(affinity.required_during_scheduling_ignored_during_execution or ()),
+        *(weighted.pod_affinity_term for weighted in preferred),
+    ]
+
+
+def affinity_terms(spec: PodSpec) -> list[PodAffinityTerm]:
+    """Every pod affinity and anti-affinity term of a spec, required and preferred."""
+    if spec.affinity is None:
+        return []
+    return [*_affinity_terms(spec.affinity.pod_affinity), *_affinity_terms(spec.affinity.pod_anti_affinity)]
+
+
+def _selector_keys(spec: PodSpec) -> set[str]:
+    keys: set[str] = set()
+    for term in affinity_terms(spec):
+        keys |= term.label_selector.keys() if term.label_selector else set()
+        keys |= {*(term.match_label_keys or ()), *(term.mismatch_label_keys or ())}
+    for constraint in spec.topology_spread_constraints or ():
+        keys |= constraint.label_selector.keys() if constraint.label_selector else set()
+        keys |= set(constraint.match_label_keys or ())
+    return keys
+
+
+def _looks_at_pods(spec: PodSpec) -> bool:
+    return bool(affinity_terms(spec) or spec.topology_spread_constraints)

@@ -1,0 +1,173 @@
+"""The words: why a job waits, the gang's condition, the condition of each waiting pod. Texts that upstream's users know are
+kept; numbers come with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from extender.core import status as st
+from extender.core.axis import IntR
+from extender.core.reasons import FitErrors, Reason, Waiting, merged
+from extender.core.session import Session
+
+_UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
+
+
+def why_waits(ssn: Session, job: int) -> Waiting | None:
+    """The dominant reason why the job has tasks without a node or is not let in; None where it does not wait."""
+    counts = ssn.job_counts[job]
+    unbound = int(sum(counts[status] for status in _UNBOUND))
+    group = ssn.jobs.group[job]
+    not_admitted = group is not None and ssn.job_phase[job] <= st.PHASE_PENDING
+    if not unbound and not not_admitted:
+        return None
+    name = str(ssn.job_key(job))
+    numbers = _numbers(ssn, job)
+    if group is None:
+        return Waiting(name, Reason.GROUP_UNKNOWN, f"PodGroup {name} does not exist: create it, or drop the annotation", numbers)
+    row = ssn.queue_of(job)
+    queue = ssn.jobs.queue_name[job]
+    if row < 0:
+        return Waiting(name, Reason.QUEUE_UNKNOWN, f"queue {queue} does not exist", numbers)
+    if not_admitted:
+        return _not_admitted(ssn, job, name, queue, row, numbers)
+    refused = ssn.job_valid(job)
+    if refused is not None:
+        return Waiting(name, Reason.NOT_ENOUGH_TASKS, refused.message, numbers)
+    return _no_place(ssn, job, name, queue, row, numbers)
+
+
+def _numbers(ssn: Session, job: int) -> dict[str, object]:
+    counts = ssn.job_counts[job]
+    minimum = int(ssn.jobs.min_available[job])
+    ready = ssn.ready_count(job)
+    return {
+        "tasks": len(ssn.jobs.tasks[job]),
+        "minAvailable": minimum,
+        "ready": ready,
+        "pending": int(counts[st.PENDING]),
+        "lacking": max(minimum - ready, 0),
+    }
+
+
+def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbers: dict[str, object]) -> Waiting:
+    group = ssn.jobs.group[job]
+    assert group is not None
+    if not ssn.queue_is_open(row):
+        state = ssn.queues.queue[row].status.state or "without a state"
+        return Waiting(name, Reason.QUEUE_CLOSED, f"queue {queue} is {state}: it takes no new work", numbers)
+    asked = ssn.axis.quantities(group.spec.min_resources)
+    beyond = _beyond(ssn, asked, row)
+    if beyond:
+        return Waiting(name, Reason.NEVER_FITS, f"its minimum can never fit: {beyond}", numbers)
+    told = _queue_numbers(ssn, row, asked)
+    refusals = ssn.enqueue_refusals.get(job, [])
+    text = told[0] if told else "; ".join(dict.fromkeys(refusals)) or "it has not been let in yet"
+    return Waiting(name, Reason.NOT_ADMITTED, text, numbers | (told[1] if told else {}))
+
+
+def _beyond(ssn: Session, asked: IntR, row: int) -> str:
+    """What of a minimum exceeds the whole cluster or the queue's capability."""
+    limits = ssn.axis.amounts(ssn.queues.queue[row].spec.capability)
+    for i, amount in enumerate(asked):
+        if amount > ssn.total[i]:
+            return f"{ssn.axis.names[i]} {ssn.axis.text(i, amount)} asked > {ssn.axis.text(i, ssn.total[i])} in the cluster"
+        if limits.named[i] and amount > limits.values[i]:
+            limit = ssn.axis.text(i, limits.values[i])
+            return f"{ssn.axis.names[i]} {ssn.axis.text(i, amount)} asked > capability {limit} of queue {ssn.queues.name[row]}"
+    return ""
+
+
+def _queue_numbers(ssn: Session, row: int, request: IntR) -> tuple[str, dict[str, object]] | None:
+    """A plugin's account of why the queue may not take `request` more."""
+    for plugin in ssn.plugins:
+        explain = getattr(plugin, "explain_queue", None)
+        told: tuple[str, dict[str, object]] | None = explain(ssn, row, request) if explain else None
+        if told:
+            return told
+    return None
+
+
+def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: dict[str, object]) -> Waiting:
+    """It is let in, yet tasks have no node."""
+    tasks = [t for t in ssn.jobs.pending_tasks[job] if ssn.task_status[t] in _UNBOUND]
+    errors = [ssn.fit_errors[t] for t in tasks if t in ssn.fit_errors and ssn.task_status[t] == st.PENDING]
+    if errors:
+        worst = next((e for e in errors if e.never), errors[0])
+        causes = merged(errors)
+        reason = Reason.NEVER_FITS if worst.never else _cause(causes)
+        return Waiting(name, reason, f"{_lack(ssn, job)}{worst}", numbers | {"causes": dict(worst.counts), "nodes": worst.nodes})
+    if job in ssn.over_limit or ssn.overused(row):
+        request = ssn.over_limit.get(job)
+        if request is None:
+            request = ssn.request(tasks[0])
+        told = _queue_numbers(ssn, row, request)
+        text = told[0] if told else f"queue {queue} has its share already"
+        return Waiting(name, Reason.QUEUE_LIMIT, text, numbers | (told[1] if told else {}))
+    if any(ssn.task_status[t] == st.PIPELINED for t in tasks):
+        return Waiting(name, Reason.WAITING_FOR_RELEASE, "room is promised, once it is released", numbers)
+    if tasks and all(ssn.shape_of(t).gated for t in tasks):
+        gates = ssn.task_class(tasks[0]).spec.scheduling_gates or ()
+        return Waiting(name, Reason.GATED, f"scheduling gates: {', '.join(gate.name for gate in gates)}", numbers)
+    return Waiting(name, Reason.WAITING_FOR_GANG, f"{_lack(ssn, job)}it has not been its turn", numbers)
+
+
+def _cause(causes: Counter[str]) -> Reason:
+    dominant = causes.most_common(1)[0][0] if causes else ""
+    return Reason.INSUFFICIENT_RESOURCES if _is_room(dominant) else Reason.NODES_REFUSE
+
+
+def _is_room(cause: str) -> bool:
+    return cause.startswith("Insufficient ") or cause == "node(s) pod number exceeded"
+
+
+def _lack(ssn: Session, job: int) -> str:
+    """`gang of 8: 5 fit, 3 lack a node; `, or nothing for a single pod."""
+    minimum = int(ssn.jobs.min_available[job])
+    ready = ssn.ready_count(job)
+    if minimum <= 1 or ready >= minimum:
+        return ""
+    fit = ready + sum(
+        1
+        for task in ssn.jobs.pending_tasks[job]
+        if ssn.task_status[task] == st.PENDING and ssn.last_transaction.get(task, (st.PENDING, -1, False))[0] != st.PENDING
+    )
+    return f"gang of {minimum}: {fit} fit, {max(minimum - fit, 0)} lack a node; "
+
+
+def gang_text(ssn: Session, job: int, why: Waiting | None) -> str:
+    """The message of the Unschedulable condition, in the words of the reference."""
+    minimum = int(ssn.jobs.min_available[job])
+    hopeful = sum(
+        1
+        for task in ssn.jobs.pending_tasks[job]
+        if ssn.task_status[task] == st.PENDING and st.IS_ALLOCATED[ssn.last_transaction.get(task, (0, -1, False))[0]]
+    )
+    schedulable = ssn.ready_count(job) + hopeful
+    head = f"{minimum - schedulable}/{len(ssn.jobs.tasks[job])} tasks in gang unschedulable: {_counts(ssn, job)}"
+    return f"{head}. Origin reason is: {why.message}" if why is not None else head
+
+
+def _counts(ssn: Session, job: int) -> str:
+    counts = ssn.job_counts[job]
+    parts = [f"{int(counts[code])} {name}" for code, name in enumerate(st.STATUS_NAMES) if counts[code]]
+    parts.append(f"{int(ssn.jobs.min_available[job])} minAvailable")
+    return "pod group is not ready, " + ", ".join(sorted(parts))
+
+
+def task_text(ssn: Session, task: int, why: Waiting) -> tuple[str, str, str]:
+    """(reason, message, nominated node) of a task's PodScheduled condition."""
+    key = ssn.task_key(task)
+    status, node, after_eviction = int(ssn.task_status[task]), int(ssn.task_node[task]), task in ssn.promised_by_eviction
+    if status == st.PENDING and task in ssn.last_transaction:
+        status, node, after_eviction = ssn.last_transaction[task]
+        after_eviction = False  # what was evicted for it was given back
+    if status in (st.ALLOCATED, st.BINDING):
+        where = ssn.nodes.name[node]
+        return "Schedulable", f"Pod {key} can possibly be assigned to {where}, once minAvailable is satisfied", ""
+    if status == st.PIPELINED:
+        where = ssn.nodes.name[node]
+        text = f"Pod {key} can possibly be assigned to {where}, once resource is released and minAvailable is satisfied"
+        return "Unschedulable", text, where if after_eviction else ""
+    errors: FitErrors | None = ssn.fit_errors.get(task)
+    return "Unschedulable", str(errors) if errors is not None else why.message, ""
