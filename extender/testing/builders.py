@@ -146,7 +146,11 @@ class PodBuilder(Built):
         return self.with_("spec.nodeSelector", labels)
 
     def tolerate(self, key: str, value: str = "", effect: str = "") -> Self:
-        toleration = {"key": key, "effect": effect, **({"operator": "Equal", "value": value} if value else {"operator": "Exists"})}
+        toleration = {
+            "key": key,
+            "effect": effect,
+            **({"operator": "Equal", "value": value} if value else {"operator": "Exists"}),
+        }
         self["spec"].setdefault("tolerations", []).append(toleration)
         return self
 

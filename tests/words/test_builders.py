@@ -30,6 +30,11 @@ def test_a_foreign_pod_has_no_group() -> None:
 def test_a_mirror_reads_them() -> None:
     """All kinds reach the mirror without being refused."""
     mirror = Mirror()
-    for obj in (queue("q").capability(cpu=4, gpu=2), node("a").cpu(4), podgroup("g").queue("q").members(2), task().cpu(1).on("a")):
+    for obj in (
+        queue("q").capability(cpu=4, gpu=2),
+        node("a").cpu(4),
+        podgroup("g").queue("q").members(2),
+        task().cpu(1).on("a"),
+    ):
         mirror.apply(meta.kind_of(obj), "ADDED", obj)
     assert (mirror.unreadable, mirror.nodes.used[0, 0]) == ({}, 1000)
