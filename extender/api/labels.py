@@ -57,3 +57,8 @@ REGION = "topology.kubernetes.io/region"  # node l
 NAMESPACE_NAME = "kubernetes.io/metadata.name"  # Namespace l
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"  # node taint
 TAINT_NOT_READY = "node.kubernetes.io/not-ready"  # node taint
+
+# --- the embedded kubelet's (Pumice) -----------------------------------------------------------------------------------------
+RUN_SECONDS = "pumice.io/run-seconds"  # pod a: how long its containers run, "30" or "1m30s". W: user. R: cluster/kubelet.py
+EXIT_CODE = "pumice.io/exit-code"  # pod a: what they exit with then, 0 if not written
+HOLD = "test/hold"  # pod a: "true" keeps a bound pod Pending on its node

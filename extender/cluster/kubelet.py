@@ -1,0 +1,235 @@
+"""The kubelets of the embedded cluster: pods that have a node start, run, end and go, on a Clock.
+
+Nothing happens between two ticks: `tick` does all that is due by now, `next_due` tells a driver with a virtual clock how far
+it may jump. Cost follows the pods that change: events come in by a watch, what is to be done later waits in a heap."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from extender.api import labels
+from extender.api.duration import seconds
+from extender.api.errors import Conflict, Gone, InvalidObject, NotFound
+from extender.api.meta import NODE, POD, Json, Key, Time, annotations_of, format_time, key_of, parse_time
+from extender.cluster import container_status
+from extender.cluster.clock import Clock
+from extender.cluster.port import Cluster, Watch
+
+
+class _Task(NamedTuple):
+    """Something to be done to one pod; `number` keeps the order of what is due at the same time."""
+
+    due: Time
+    number: int
+    act: Callable[[Json], bool]
+    key: Key
+    uid: str
+
+
+class Kubelet:
+    """`start_seconds`: from the binding to Running and Ready. `complete_after`: globs of pod names -> seconds after which a
+    running pod Succeeds. `not_ready`: globs of pods that run but are not Ready until somebody else says so. `graceful` off:
+    deleted pods are gone at the next tick."""
+
+    def __init__(self, cluster: Cluster, clock: Clock, *, start_seconds: float = 1.0,
+                 complete_after: Mapping[str, float] | None = None, not_ready: Iterable[str] = (), graceful: bool = True,
+                 ) -> None:  # fmt: skip
+        self._cluster = cluster
+        self._clock = clock
+        self._start_seconds = start_seconds
+        self._complete_after = dict(complete_after or {})
+        self._not_ready = tuple(not_ready)
+        self._graceful = graceful
+        self._watches: list[Watch] = []
+        self._tasks: list[_Task] = []
+        self._numbers = 0
+        self._started: dict[str, Time] = {}  # uid -> when it was told to start
+        self._going: dict[str, Time] = {}  # uid -> when it will be gone
+        self._ending: set[str] = set()
+        self._nodes: set[str] = set()
+        self._homeless: dict[str, dict[str, Json]] = {}  # node that is not there -> pods bound to it, by uid
+        self._addresses = 0
+
+    def tick(self) -> int:
+        """Do all that is due; the number of changes made."""
+        changes = 0
+        self._hear()
+        while self._tasks and self._tasks[0].due <= self._clock.now():
+            task = heapq.heappop(self._tasks)
+            pod = self._pod(task.key, task.uid)
+            if pod is not None:
+                changes += task.act(pod)
+            self._hear()
+        return changes
+
+    def next_due(self) -> Time | None:
+        """When the next thing is to be done; None while nothing is."""
+        self._hear()
+        return self._tasks[0].due if self._tasks else None
+
+    # --- hearing ------------------------------------------------------------------------------------------------------
+
+    def _hear(self) -> None:
+        try:
+            if not self._watches:
+                self._watches = [self._cluster.watch(NODE, "0"), self._cluster.watch(POD, "0")]
+            nodes, pods = (watch.poll() for watch in self._watches)
+        except Gone:
+            self._watches = []
+            self._hear()
+            return
+        for event in nodes:
+            self._hear_node(event.type, event.object["metadata"]["name"])
+        for event in pods:
+            if event.type == "DELETED":
+                self._forget(event.object)
+            else:
+                self._hear_pod(event.object)
+
+    def _hear_node(self, event: str, name: str) -> None:
+        if event == "DELETED":
+            self._nodes.discard(name)
+            return
+        self._nodes.add(name)
+        for pod in self._homeless.pop(name, {}).values():
+            self._hear_pod(pod)
+
+    def _hear_pod(self, pod: Json) -> None:
+        node = pod["spec"].get("nodeName")
+        if not node:
+            return
+        uid = pod["metadata"]["uid"]
+        if "deletionTimestamp" in pod["metadata"]:
+            self._hear_deletion(pod, uid)
+        elif node not in self._nodes:
+            self._homeless.setdefault(node, {})[uid] = pod
+        elif pod["status"].get("phase") == "Pending":
+            if uid not in self._started and annotations_of(pod).get(labels.HOLD) != "true":
+                self._started[uid] = _bound_at(pod, self._clock.now()) + self._start_seconds
+                self._later(self._started[uid], self._start, pod)
+        elif pod["status"].get("phase") == "Running" and uid not in self._ending:
+            self._plan_end(pod, uid)
+
+    def _hear_deletion(self, pod: Json, uid: str) -> None:
+        gone_at = parse_time(pod["metadata"]["deletionTimestamp"]) or 0.0
+        if not self._graceful or pod["spec"]["nodeName"] not in self._nodes:
+            gone_at = min(gone_at, self._clock.now())
+        if gone_at < self._going.get(uid, float("inf")):
+            self._going[uid] = gone_at
+            self._later(gone_at, self._remove, pod)
+
+    def _forget(self, pod: Json) -> None:
+        uid = pod["metadata"]["uid"]
+        self._started.pop(uid, None)
+        self._going.pop(uid, None)
+        self._ending.discard(uid)
+        self._homeless.get(pod["spec"].get("nodeName", ""), {}).pop(uid, None)
+
+    # --- acting -------------------------------------------------------------------------------------------------------
+
+    def _start(self, pod: Json) -> bool:
+        if pod["status"].get("phase") != "Pending" or "deletionTimestamp" in pod["metadata"]:
+            return False
+        self._addresses += 1
+        ready = not any(fnmatchcase(pod["metadata"]["name"], glob) for glob in self._not_ready)
+        return self._report(pod, container_status.running(pod, self._now(), ready=ready, address=self._addresses))
+
+    def _plan_end(self, pod: Json, uid: str) -> None:
+        name = pod["metadata"]["name"]
+        succeeds = next((after for glob, after in self._complete_after.items() if fnmatchcase(name, glob)), None)
+        try:
+            exits = _run_seconds(pod)
+            _exit_code(pod)
+        except InvalidObject as error:
+            self._ending.add(uid)
+            self._report(pod, {"phase": "Failed", "reason": "InvalidAnnotation", "message": str(error)})
+            return
+        if succeeds is None and exits is None:
+            return
+        self._ending.add(uid)
+        started = self._started.get(uid) or parse_time(pod["status"].get("startTime")) or self._clock.now()
+        if succeeds is not None:
+            self._later(started + succeeds, self._succeed, pod)
+        elif exits is not None:
+            self._later(started + exits, self._exit, pod)
+
+    def _succeed(self, pod: Json) -> bool:
+        return _runs(pod) and self._report(pod, container_status.ended(pod, self._now(), 0))
+
+    def _exit(self, pod: Json) -> bool:
+        """The containers end, and start again where the pod's restartPolicy says so."""
+        if not _runs(pod):
+            return False
+        code = _exit_code(pod)
+        policy = pod["spec"].get("restartPolicy", "Always")
+        if policy == "Never" or (policy == "OnFailure" and code == 0):
+            return self._report(pod, container_status.ended(pod, self._now(), code))
+        self._started[pod["metadata"]["uid"]] = self._clock.now()
+        self._later(self._clock.now() + (_run_seconds(pod) or 0.0), self._exit, pod)
+        return self._report(pod, container_status.restarted(pod, self._now(), code))
+
+    def _remove(self, pod: Json) -> bool:
+        if "deletionTimestamp" not in pod["metadata"]:
+            return False
+        with contextlib.suppress(NotFound, Conflict):
+            self._cluster.delete(POD, key_of(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
+        return True
+
+    # --- small things -------------------------------------------------------------------------------------------------
+
+    def _report(self, pod: Json, status: Json) -> bool:
+        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        try:
+            self._cluster.patch(POD, key_of(pod), patch, subresource="status")
+        except (NotFound, Conflict):  # it went in between
+            return False
+        return True
+
+    def _later(self, due: Time, act: Callable[[Json], bool], pod: Json) -> None:
+        self._numbers += 1
+        heapq.heappush(self._tasks, _Task(due, self._numbers, act, key_of(pod), pod["metadata"]["uid"]))
+
+    def _pod(self, key: Key, uid: str) -> Json | None:
+        try:
+            pod = self._cluster.get(POD, key)
+        except NotFound:
+            return None
+        return pod if pod["metadata"]["uid"] == uid else None
+
+    def _now(self) -> str:
+        return format_time(self._clock.now())
+
+
+def _bound_at(pod: Json, now: Time) -> Time:
+    """When the pod got its node, as its condition says; now where it does not say."""
+    for condition in pod["status"].get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            return min(parse_time(condition.get("lastTransitionTime")) or now, now)
+    return now
+
+
+def _runs(pod: Json) -> bool:
+    return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+
+
+def _run_seconds(pod: Json) -> float | None:
+    """A number of seconds or a Go duration. Raises InvalidObject naming the annotation."""
+    text = annotations_of(pod).get(labels.RUN_SECONDS)
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return seconds(text, f"metadata.annotations[{labels.RUN_SECONDS}]")
+
+
+def _exit_code(pod: Json) -> int:
+    text = annotations_of(pod).get(labels.EXIT_CODE, "0")
+    if not text.isdigit():
+        path = f"metadata.annotations[{labels.EXIT_CODE}]"
+        raise InvalidObject(f"'{text}' is not an exit code", path=path, subject=f"Pod {pod['metadata']['name']}")
+    return int(text)
