@@ -1,16 +1,20 @@
 # `make demo` and `make test` are all one needs; each makes its own virtual environment first, in $(VENV).
 PYTHON ?= python3.11
 VENV ?= .venv
-DEMO ?= $(wildcard manifests/examples/demo/*.yaml)
+DEMO ?= $(wildcard manifests/examples/demo.yaml manifests/examples/demo/*.yaml)
 
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint pytest clean
+.PHONY: demo demo-files test lint pytest clean
 .DEFAULT_GOAL := test
 
+# Ends with 3 where something must wait, which is what the demo shows.
 demo: $(READY)
-	$(BIN)/pumice run $(DEMO)
+	$(BIN)/pumice run $(DEMO) || test $$? -eq 3
+
+demo-files:
+	@echo $(abspath $(DEMO))
 
 test: lint pytest
 
