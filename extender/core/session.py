@@ -37,6 +37,7 @@ class Session:
     ) -> None:
         self.snapshot, self.conf, self.now, self.rng = snapshot, conf, now, rng
         self.reservations = reservations if reservations is not None else Reservations()
+        self._held = self.reservations.held(now)  # pod uids
         self.id = f"{int(now * 1000):x}"
         self.axis = snapshot.axis
         self.nodes, self.tasks, self.jobs, self.queues = snapshot.nodes, snapshot.tasks, snapshot.jobs, snapshot.queues
@@ -116,6 +117,10 @@ class Session:
         assert key is not None
         return key
 
+    def _uid(self, task: int) -> str:
+        pod = self.tasks.pod[task]
+        return pod.metadata.uid if pod is not None else ""
+
     def job_key(self, job: int) -> Key:
         key = self.jobs.key[job]
         assert key is not None
@@ -127,8 +132,9 @@ class Session:
         return [job for job in self.jobs.rows.values() if groups[job] is not None and queues[job] >= 0]
 
     def pending_tasks(self, job: int) -> list[int]:
-        """Tasks of the job that are Pending now."""
-        return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING]
+        """Tasks of the job that are Pending now, without those whose last write failed a moment ago."""
+        tasks = [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING]
+        return [task for task in tasks if self._uid(task) not in self._held] if self._held else tasks
 
     def shape_of(self, task: int) -> Any:
         return self.snapshot.shapes[self.tasks.shape[task]]
@@ -184,8 +190,7 @@ class Session:
 
     def task_order(self, task: int) -> tuple[Any, ...]:
         key = self.task_key(task)
-        pod = self.tasks.pod[task]
-        uid = pod.metadata.uid if pod is not None else ""
+        uid = self._uid(task)
         keys = (order(self, task) for order in self._flat["task_order"])
         return (*keys, _index(key.name), float(self.tasks.created[task]), uid, key)
 
