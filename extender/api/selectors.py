@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
+from extender.api.errors import InvalidObject
+from extender.api.formats import is_label_key, is_label_value
 from extender.api.views import View
 
 Labels = Mapping[str, str]
@@ -51,12 +54,13 @@ class Requirement(View, frozen=True):
 
 def _beyond(operator: str, text: str, limit: str, syntax: re.Pattern[str] = _INTEGER) -> bool:
     """Gt and Lt: both sides are integers of 64 bits, or there is no match."""
-    if not (syntax.fullmatch(text) and syntax.fullmatch(limit)):
+    if not (_is_int64(text, syntax) and _is_int64(limit, syntax)):
         return False
-    have, bound = int(text), int(limit)
-    if not (have in _INT64 and bound in _INT64):
-        return False
-    return have > bound if operator == "Gt" else have < bound
+    return int(text) > int(limit) if operator == "Gt" else int(text) < int(limit)
+
+
+def _is_int64(text: str, syntax: re.Pattern[str] = _INTEGER) -> bool:
+    return syntax.fullmatch(text) is not None and int(text) in _INT64
 
 
 class LabelSelector(View, frozen=True):
@@ -140,3 +144,84 @@ class Toleration(View, frozen=True):
             case "Gt" | "Lt" if comparisons:
                 return _beyond(self.operator, taint.value, self.value, _CANONICAL_INTEGER)
         return False
+
+
+_TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
+_BLANKS = " \t\r\n"
+_WORDS = {"=": "In", "==": "In", "!=": "NotIn", "in": "In", "notin": "NotIn", ">": "Gt", "<": "Lt"}
+_SYMBOLS = {"=", "==", "!=", ">", "<", "!", "(", ")", ",", ""}
+
+
+@lru_cache(maxsize=1024)
+def parse_selector(text: str) -> tuple[Requirement, ...]:
+    """`a=b,c!=d,e in (f,g),h,!i,j>4` -> lines that must all hold; an empty text none. Raises InvalidObject.
+
+    What labels.Parse of Kubernetes takes, to the letter: its odd corners are that `in` and `notin` may be keys and values and
+    that a value may be missing (`a=`, `a in (b,)`)."""
+    tokens = [*_TOKEN.findall(text.rstrip(_BLANKS)), ""]
+    found: list[Requirement] = []
+    at = 0
+    while tokens[at]:
+        requirement, at = _requirement(tokens, at, text)
+        found.append(requirement)
+        if not tokens[at]:
+            break
+        if tokens[at] != ",":
+            raise _unreadable(text, tokens[at], "',' or the end")
+        at += 1
+        if not tokens[at]:
+            raise _unreadable(text, "", "a key after ','")
+    return tuple(found)
+
+
+def _requirement(tokens: list[str], at: int, text: str) -> tuple[Requirement, int]:
+    """One line that begins at token `at`, and the token after it."""
+    negated = tokens[at] == "!"
+    key = tokens[at + negated]
+    at += negated + 1
+    if key in _SYMBOLS:
+        raise _unreadable(text, key, "a key")
+    if not is_label_key(key):
+        raise _unreadable(text, key, "a label key such as app or example.com/app")
+    if negated or tokens[at] in ("", ","):
+        return Requirement(key=key, operator="DoesNotExist" if negated else "Exists"), at
+    operator = _WORDS.get(tokens[at])
+    if operator is None:
+        raise _unreadable(text, tokens[at], "one of " + ", ".join(_WORDS))
+    if tokens[at] in ("in", "notin"):
+        values, at = _value_set(tokens, at + 1, text)
+    elif tokens[at + 1] in ("", ","):
+        values, at = {""}, at + 1
+    elif tokens[at + 1] in _SYMBOLS:
+        raise _unreadable(text, tokens[at + 1], "a value")
+    else:
+        values, at = {tokens[at + 1]}, at + 2
+    if operator in ("Gt", "Lt") and not all(_is_int64(value) for value in values):
+        raise _unreadable(text, "".join(values), "an integer")
+    if faulty := sorted(value for value in values if not is_label_value(value)):
+        raise _unreadable(text, faulty[0], "a label value")
+    return Requirement(key=key, operator=operator, values=tuple(sorted(values))), at
+
+
+def _value_set(tokens: list[str], at: int, text: str) -> tuple[set[str], int]:
+    """`(b, c)` that begins at token `at`; between commas and brackets a value may be missing."""
+    if tokens[at] != "(":
+        raise _unreadable(text, tokens[at], "'('")
+    values: set[str] = set()
+    due = True
+    for step, token in enumerate(tokens[at + 1 :], at + 1):
+        if token == ")":
+            return (values | {""} if due else values), step + 1
+        if token == ",":
+            values |= {""} if due else set()
+            due = True
+        elif token in _SYMBOLS or not due:
+            raise _unreadable(text, token, "',' or ')'")
+        else:
+            values.add(token)
+            due = False
+    raise _unreadable(text, "", "')'")
+
+
+def _unreadable(text: str, found: str, wanted: str) -> InvalidObject:
+    return InvalidObject(f"label selector '{text}': expected {wanted}, found " + (f"'{found}'" if found else "the end"))

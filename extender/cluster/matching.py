@@ -1,29 +1,18 @@
 """Selector strings of list and watch, turned into one predicate on JSON objects.
 
-Sources: k8s.io/apimachinery v0.36.1 pkg/labels Parse, pkg/fields ParseSelector; the fields each kind supports are those
+Sources: k8s.io/apimachinery v0.36.1 pkg/fields ParseSelector; the fields each kind supports are those
 of kubernetes v1.36.1 pkg/apis/*/v1/conversion.go and pkg/registry/*/strategy.go."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 
-from extender.api.errors import BadRequest
+from extender.api.errors import BadRequest, InvalidObject
 from extender.api.meta import EVENT, NAMESPACE, POD, SECRET, Json, Kind, labels_of
-from extender.api.selectors import Requirement
+from extender.api.selectors import Requirement, parse_selector
 
 Predicate = Callable[[Json], bool]
-
-_TERM = re.compile(
-    r"\s*(?:"
-    r"!\s*(?P<absent>[\w./-]+)"
-    r"|(?P<set_key>[\w./-]+)\s+(?P<set_op>in|notin)\s*\((?P<values>[^)]*)\)"
-    r"|(?P<key>[\w./-]+)\s*(?P<op>==|=|!=|>|<)\s*(?P<value>[\w.-]*)"
-    r"|(?P<present>[\w./-]+)"
-    r")\s*(?:,|$)"
-)
-_OPERATORS = {"=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt", "in": "In", "notin": "NotIn"}
 
 _EVERY_KIND = ("metadata.name", "metadata.namespace")
 _FIELDS: dict[Kind, tuple[str, ...]] = {
@@ -41,7 +30,7 @@ def predicate(kind: Kind, label_selector: str, field_selector: str) -> Predicate
     """None where everything matches. Raises BadRequest where a selector cannot be read."""
     tests: list[Predicate] = []
     if label_selector:
-        requirements = parse_labels(label_selector)
+        requirements = _labels(label_selector)
         tests.append(lambda obj: all(r.matches(labels_of(obj)) for r in requirements))
     if field_selector:
         tests.extend(_field_tests(kind, field_selector))
@@ -50,28 +39,11 @@ def predicate(kind: Kind, label_selector: str, field_selector: str) -> Predicate
     return tests[0] if len(tests) == 1 else lambda obj: all(test(obj) for test in tests)
 
 
-@lru_cache(maxsize=1024)
-def parse_labels(selector: str) -> tuple[Requirement, ...]:
-    """`a=b,c!=d,e in (f,g),h,!i` -> requirements that must all hold."""
-    found, at = [], 0
-    while at < len(selector):
-        term = _TERM.match(selector, at)
-        if term is None:
-            raise BadRequest(f"unable to parse requirement: found {selector[at:]!r} in label selector {selector!r}")
-        found.append(_requirement(term))
-        at = term.end()
-    return tuple(found)
-
-
-def _requirement(term: re.Match[str]) -> Requirement:
-    if key := term["absent"]:
-        return Requirement(key=key, operator="DoesNotExist")
-    if key := term["present"]:
-        return Requirement(key=key, operator="Exists")
-    if key := term["set_key"]:
-        values = tuple(value.strip() for value in term["values"].split(","))
-        return Requirement(key=key, operator=_OPERATORS[term["set_op"]], values=values)
-    return Requirement(key=term["key"], operator=_OPERATORS[term["op"]], values=(term["value"],))
+def _labels(selector: str) -> tuple[Requirement, ...]:
+    try:
+        return parse_selector(selector)
+    except InvalidObject as error:
+        raise BadRequest(f"unable to parse requirement: {error}") from None
 
 
 def _field_tests(kind: Kind, selector: str) -> list[Predicate]:

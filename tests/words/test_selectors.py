@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from extender.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement, Taint, Toleration
+from extender.api.errors import InvalidObject
+from extender.api.selectors import LabelSelector, NodeSelector, NodeSelectorTerm, Requirement, Taint, Toleration, parse_selector
 from extender.api.views import view
 
 
@@ -136,3 +137,52 @@ def test_comparing_tolerations_wait_for_their_gate(operator: str, value: str, ta
     tainted = Taint(key="price", value=taint, effect="NoSchedule")
     assert toleration.tolerates(tainted, comparisons=True) is want
     assert not toleration.tolerates(tainted)
+
+
+TEXTS: dict[str, tuple[Requirement, ...]] = {
+    "": (),
+    "  ": (),
+    "a=b": (needs("a", "In", "b"),),
+    "a==b": (needs("a", "In", "b"),),
+    "a!=b": (needs("a", "NotIn", "b"),),
+    "a=": (needs("a", "In", ""),),
+    "a": (Requirement(key="a", operator="Exists"),),
+    "! a": (Requirement(key="a", operator="DoesNotExist"),),
+    "cores>4,cores<9": (needs("cores", "Gt", "4"), needs("cores", "Lt", "9")),
+    "e in (y, x,x)": (needs("e", "In", "x", "y"),),
+    "e notin(x,)": (needs("e", "NotIn", "", "x"),),
+    "e in ()": (needs("e", "In", ""),),
+    "in in (in)": (needs("in", "In", "in"),),
+    "example.com/app=b , !f": (needs("example.com/app", "In", "b"), Requirement(key="f", operator="DoesNotExist")),
+}
+
+
+@pytest.mark.parametrize(("text", "want"), TEXTS.items(), ids=TEXTS)
+def test_selector_texts(text: str, want: tuple[Requirement, ...]) -> None:
+    assert parse_selector(text) == want
+
+
+BAD_TEXTS = {
+    "a,": "expected a key after ',', found the end",
+    ",a": "expected a key, found ','",
+    "a b": "expected one of =, ==, !=, in, notin, >, <, found 'b'",
+    "!a=b": "expected ',' or the end, found '='",
+    "a=b c": "expected ',' or the end, found 'c'",
+    "a=(b)": r"expected a value, found '\('",
+    "a in b": r"expected '\(', found 'b'",
+    "a in (b": r"expected ',' or '\)', found the end",
+    "a in (b c)": r"expected ',' or '\)', found 'c'",
+    "a>b": "expected an integer, found 'b'",
+    "a=-b": "expected a label value, found '-b'",
+    "a in (b,c.)": r"expected a label value, found 'c\.'",
+    "-a=b": "expected a label key such as app or example.com/app, found '-a'",
+    "Example.com/a": "expected a label key",
+    "a/b/c": "expected a label key",
+    f"{'a' * 64}": "expected a label key",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_TEXTS.items(), ids=BAD_TEXTS)
+def test_a_selector_text_that_cannot_be_read_says_what_was_expected(text: str, message: str) -> None:
+    with pytest.raises(InvalidObject, match=rf"^label selector '.*': .*{message}"):
+        parse_selector(text)
