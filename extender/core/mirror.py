@@ -28,11 +28,13 @@ from extender.api.pod import Pod
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view
+from extender.api.workload import ReplicaSet, ReplicationController, StatefulSet
 from extender.core import status as st
 from extender.core.axis import Axis
 from extender.core.columns import LabelColumns
 from extender.core.shapes import Shape, Shapes
 from extender.core.tables import JobTable, NodeTable, TaskTable
+from extender.core.traits import NodeTraits
 
 MAX_PRIORITY = 2**31 - 1
 
@@ -51,6 +53,7 @@ class Mirror:
         self.queues: dict[str, Queue] = {}
         self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in _FACTS}
         self.node_labels = LabelColumns()
+        self.node_traits = NodeTraits()
         self.task_labels = LabelColumns()
         self.selector_keys: dict[str, int] = {}  # label key -> number of shapes that look at it
         self.unreadable: dict[tuple[Kind, Key], InvalidObject] = {}
@@ -100,6 +103,7 @@ class Mirror:
         row = self.nodes.row_of(key.name, len(self.axis))
         self.nodes.set(row, node, self.axis.quantities(node.status.allocatable, "status.allocatable"))
         self.node_labels.set(row, node.metadata.labels or {})
+        self.node_traits.set(row, node)
 
     def node_deleted(self, key: Key) -> None:
         """The node is gone; tasks that still name it keep a placeholder row."""
@@ -107,6 +111,7 @@ class Mirror:
         if row is not None:
             self.nodes.unset(row)
             self.node_labels.set(row, None)
+            self.node_traits.set(row, None)
 
     # --- pods -----------------------------------------------------------------------------------------------------------
 
@@ -142,7 +147,8 @@ class Mirror:
             priority_class_name=pod.spec.priority_class_name,
         )
         pod = msgspec.structs.replace(pod, spec=spec)
-        node = self.nodes.row_of(spec.node_name, len(self.axis)) if spec.node_name else -1
+        held = spec.node_name if status not in st.ENDED_SET else ""  # what has ended holds nothing of its node
+        node = self.nodes.row_of(held, len(self.axis)) if held else -1
         job = self.jobs.row_of(Key(key.namespace, pod.group), len(self.axis)) if pod.group and ours else -1
         row = self.tasks.add(key, pod, shape.id, status, node, job)
         self.task_labels.set(row, pod.metadata.labels or {})
@@ -178,7 +184,7 @@ class Mirror:
     def _account(self, row: int, shape: Shape, sign: int) -> None:
         """Add the task to (or take it from) the sums of its node and job."""
         status, node, job = int(self.tasks.status[row]), int(self.tasks.node[row]), int(self.tasks.job[row])
-        if node >= 0 and status not in st.ENDED_SET:
+        if node >= 0:
             self.nodes.account(node, row, shape, status == st.RELEASING, sign, looks=shape.own_affinity)
         if job >= 0:
             self.jobs.account(job, row, shape, status, sign)
@@ -188,13 +194,13 @@ class Mirror:
     def group_changed(self, key: Key, group: PodGroup) -> None:
         self._axis_grows(group.spec.min_resources or {})
         row = self.jobs.row_of(key, len(self.axis))
-        self.jobs.set(row, group, group.spec.queue or self.default_queue, self._job_priority(group))
+        least = self.axis.quantities(group.spec.min_resources, "spec.minResources")
+        self.jobs.set(row, group, group.spec.queue or self.default_queue, self._job_priority(group), least)
 
     def group_deleted(self, key: Key) -> None:
         row = self.jobs.rows.get(key)
         if row is not None:
-            self.jobs.group[row] = None
-            self.jobs.drop_if_empty(row)
+            self.jobs.unset(row)
 
     def queue_changed(self, key: Key, changed: Queue) -> None:
         for listed in (changed.spec.capability, changed.spec.deserved, changed.spec.guarantee.resource):
@@ -271,6 +277,9 @@ _FACTS: dict[Kind, type[View]] = {
     meta.RESOURCE_QUOTA: ResourceQuota,
     meta.PDB: PodDisruptionBudget,
     meta.SERVICE: Service,
+    meta.REPLICATION_CONTROLLER: ReplicationController,
+    meta.REPLICA_SET: ReplicaSet,
+    meta.STATEFUL_SET: StatefulSet,
 }
 _CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
     meta.NODE: (Node, Mirror.node_changed),
