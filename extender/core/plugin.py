@@ -134,6 +134,7 @@ class Plugin(Generic[A]):
     """Base of plugins. `Args` is a frozen dataclass; conf.py fills it through `parse`."""
 
     name: ClassVar[str]
+    timed: ClassVar[bool] = False  # its answers change as time passes, even if the cluster stands still
 
     def __init__(self, args: A, hierarchy: bool = False) -> None:
         self.args = args

@@ -1,0 +1,211 @@
+"""The standalone scheduler: watch, mirror, one session after the other, write what it decided.
+
+    watch > mirror > snapshot > schedule > mirror.assume > apply, and mirror.forget where a write failed
+
+The loop decides nothing itself. It never schedules before every kind has delivered its list, and it leaves a session out
+where neither the cluster nor the time could have changed the last one's answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from extender.api import queue
+from extender.api.errors import AlreadyExists, ClusterError, NotFound
+from extender.api.meta import POD, QUEUE, Json, Key, Time, uid_of
+from extender.api.operations import Bind, Evict, Operation
+from extender.cluster.apply import OnFailure, apply
+from extender.cluster.clock import Clock
+from extender.cluster.events import EventRecorder
+from extender.cluster.following import Follower
+from extender.cluster.port import Cluster, WatchEvent
+from extender.core.conf import Conf
+from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.reservations import Reservations
+from extender.core.scheduling import Result, schedule
+from extender.core.snapshot import Snapshot
+
+DEFAULT_SCHEDULERS = ("volcano",)
+PERIOD = 1.0  # --schedule-period
+_BACKOFF = 5.0  # seconds to wait where the API server does not answer
+_QUEUES: tuple[tuple[str, Json], ...] = (
+    (queue.ROOT, {"weight": 1, "reclaimable": False}),
+    (queue.DEFAULT, {"weight": 1, "reclaimable": True}),
+)
+
+
+class CarryOut(Protocol):
+    """Carries operations out and says which of them failed, at once or later, but always from the loop's own thread."""
+
+    def __call__(
+        self, cluster: Cluster, operations: Sequence[Operation], *, clock: Clock, on_failure: OnFailure, events: EventRecorder
+    ) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A write that the cluster refused."""
+
+    operation: Operation
+    error: ClusterError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cycle:
+    """What observers are told after each session. `failures` may still grow where writes are carried out later."""
+
+    number: int
+    at: Time
+    result: Result
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Loop:
+    """`conf` may be replaced at any time; the next cycle uses it. `start` may raise a ClusterError and be called again."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        conf: Conf,
+        clock: Clock,
+        *,
+        scheduler_names: Iterable[str] = DEFAULT_SCHEDULERS,
+        default_queue: str = queue.DEFAULT,
+        seed: int = 0,
+        carry_out: CarryOut = apply,
+    ) -> None:
+        self.conf = conf
+        self.observers: list[Callable[[Cycle], None]] = []
+        self.last: Cycle | None = None
+        names = tuple(scheduler_names)
+        self.mirror = Mirror(names, default_queue)
+        self.reservations = Reservations()
+        self._cluster, self._clock, self._carry_out = cluster, clock, carry_out
+        self._default_queue = default_queue
+        self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
+        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
+        self._rng = np.random.default_rng(seed)
+        self._seen = -1  # mirror.changes when the last session began
+        self._conf_used: Conf | None = None
+
+    # --- one after the other --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Make the queues root and default where they are missing, then wait for the list of every kind."""
+        for name, spec in _QUEUES:
+            self._ensure_queue(self._default_queue if name == queue.DEFAULT else name, spec)
+        self.feed()
+
+    def feed(self) -> int:
+        """Take in what the watches have brought; the number of events."""
+        before = self.mirror.changes
+        for follower in self._followers:
+            for event in follower.poll():
+                self.mirror.apply(follower.kind, event.type, event.object)
+                if follower.kind is POD and self.reservations.failed and _settled(event):
+                    self.reservations.forget(uid_of(event.object))
+        return self.mirror.changes - before
+
+    def due(self) -> bool:
+        """Could a session decide anything that the last one did not? Feed first."""
+        if not all(follower.synced for follower in self._followers):
+            return False
+        if self.last is None or self.conf is not self._conf_used or self.mirror.changes != self._seen:
+            return True
+        if self.last.result.operations:
+            return True
+        retry = self.next_due()
+        return retry is not None and retry <= self._clock.now()
+
+    def next_due(self) -> Time | None:
+        """When the passing of time alone makes a session worth while; None: only a change in the cluster does."""
+        if self.last is None:
+            return None
+        at = [self.reservations.next_due(self.last.at)]
+        if self.last.result.waiting and any(plugin.timed for plugin in self.last.result.session.plugins):
+            at.append(self.last.at + PERIOD)
+        return min((when for when in at if when is not None), default=None)
+
+    def cycle(self) -> Cycle:
+        """One session, and its decisions carried out."""
+        now = self._clock.now()
+        self._seen, self._conf_used = self.mirror.changes, self.conf
+        result = schedule(Snapshot.build(self.mirror), self.conf, now, self._rng, self.reservations)
+        cycle = Cycle(self.last.number + 1 if self.last else 1, now, result)
+        self.last = cycle
+        self.mirror.assume(result.operations)
+
+        def failed(operation: Operation, error: ClusterError) -> None:
+            cycle.failures.append(Failure(operation, error))
+            self._take_back(operation)
+
+        self._carry_out(self._cluster, result.operations, clock=self._clock, on_failure=failed, events=self._events)
+        for observer in self.observers:
+            observer(cycle)
+        return cycle
+
+    def step(self) -> Cycle | None:
+        """Feed, then a cycle if one is due."""
+        self.feed()
+        return self.cycle() if self.due() else None
+
+    def run(self, stop: threading.Event, period: float = PERIOD) -> None:
+        """Go on until `stop` is set. An API server that does not answer is asked again after a pause."""
+        started = False
+        while not stop.is_set():
+            try:
+                if not started:
+                    self.start()
+                    started = True
+                self.step()
+            except ClusterError:
+                stop.wait(_BACKOFF)
+            else:
+                stop.wait(period)
+        self.close()
+
+    def close(self) -> None:
+        for follower in self._followers:
+            follower.close()
+
+    # --- what failed ----------------------------------------------------------------------------------------------------
+
+    def _take_back(self, operation: Operation) -> None:
+        """The mirror is told what is true, and a pod that was refused is left alone for a while."""
+        if not isinstance(operation, Bind | Evict):
+            return
+        self.mirror.forget(operation)
+        if self._look_again(operation.pod):
+            self.reservations.forget(operation.uid)
+            return
+        self.reservations.write_failed(operation.uid, self._clock.now())
+
+    def _look_again(self, pod: Key) -> bool:
+        """Read the pod anew, since the watch may be far behind. True where it is gone."""
+        try:
+            self.mirror.apply(POD, "MODIFIED", self._cluster.get(POD, pod))
+        except NotFound:
+            self.mirror.pod_deleted(pod)
+            return True
+        except ClusterError:
+            return False  # the watch will tell
+        return False
+
+    def _ensure_queue(self, name: str, spec: Json) -> None:
+        try:
+            self._cluster.get(QUEUE, Key("", name))
+        except NotFound:
+            obj = {"apiVersion": QUEUE.api_version, "kind": QUEUE.name, "metadata": {"name": name}, "spec": dict(spec)}
+            try:
+                self._cluster.create(QUEUE, obj)
+            except AlreadyExists:
+                return
+
+
+def _settled(event: WatchEvent) -> bool:
+    """Nothing can fail about the pod any more."""
+    return event.type == "DELETED" or bool((event.object.get("spec") or {}).get("nodeName"))

@@ -1,0 +1,129 @@
+"""The standalone loop on the embedded cluster: what it writes, when it stays silent, what it does about refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.actions import ACTIONS
+from extender.api.errors import Unavailable
+from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key
+from extender.cluster.clock import VirtualClock
+from extender.cluster.memory import MemoryCluster
+from extender.core.conf import Conf, load
+from extender.loop import Loop
+from extender.plugins import PLUGINS
+from extender.testing.builders import node, podgroup, queue, task
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+"""
+
+
+class Flaky(MemoryCluster):
+    """Refuses as many bindings as it is told to."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(clock)
+        self.refusals = 0
+        self.asked: list[float] = []
+
+    def bind(self, pod: Key, node: str, *, uid: str = "", annotations: dict[str, str] | None = None) -> None:
+        self.asked.append(self.clock.now())
+        if self.refusals:
+            self.refusals -= 1
+            raise Unavailable("try again later")
+        super().bind(pod, node, uid=uid, annotations=annotations)
+
+
+def conf() -> Conf:
+    return load(CONF, PLUGINS, ACTIONS)
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(1_000_000.0)
+
+
+@pytest.fixture
+def cluster(clock: VirtualClock) -> Flaky:
+    cluster = Flaky(clock)
+    cluster.load([queue(), node("n1").cpu(4).memory("8Gi"), podgroup("g"), task("g-0", "g").cpu(1)])
+    return cluster
+
+
+def node_of(cluster: MemoryCluster, pod: str) -> str:
+    found: Json = cluster.get(POD, Key("default", pod))
+    return str(found["spec"].get("nodeName", ""))
+
+
+def test_it_binds(cluster: Flaky, clock: VirtualClock) -> None:
+    """A pending pod of ours is bound in the first cycle."""
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    loop.step()
+    assert node_of(cluster, "g-0") == "n1"
+
+
+def test_it_makes_the_queues_it_needs(clock: VirtualClock) -> None:
+    """root and the default queue are there after the start, as `--default-queue` names it."""
+    cluster = MemoryCluster(clock)
+    Loop(cluster, conf(), clock, default_queue="main").start()
+    assert [q["metadata"]["name"] for q in cluster.list(QUEUE).objects] == ["main", "root"]
+
+
+def test_nothing_is_written_when_nothing_changed(cluster: Flaky, clock: VirtualClock) -> None:
+    """A cluster at rest sees no write and no session, even for a pod that waits."""
+    cluster.load([podgroup("big").members(2), task("big-0", "big").cpu(9), task("big-1", "big").cpu(9)])
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    for _ in range(5):
+        clock.sleep(1)
+        loop.step()
+    version = cluster.list(POD).resource_version
+    clock.sleep(1)
+    assert (loop.step(), cluster.list(POD).resource_version) == (None, version)
+
+
+def test_a_refused_binding_is_tried_again_after_a_pause(cluster: Flaky, clock: VirtualClock) -> None:
+    """The pod gives its room back, and is left alone for the length of its back-off."""
+    cluster.refusals = 2
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    for _ in range(6):
+        loop.step()
+        clock.sleep(1)
+    assert ([when - cluster.asked[0] for when in cluster.asked], node_of(cluster, "g-0")) == ([0, 1, 3], "n1")
+
+
+def test_a_pod_that_vanished_before_its_binding_gives_its_room_back(cluster: Flaky, clock: VirtualClock) -> None:
+    """The binding answers not found: neither node nor job count the pod any longer."""
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    loop.feed()
+    cluster.delete(POD, Key("default", "g-0"), grace_seconds=0)
+    loop.cycle()
+    assert not loop.mirror.nodes.used.any()
+
+
+def test_observers_see_each_cycle(cluster: Flaky, clock: VirtualClock) -> None:
+    """They are told number, time and result."""
+    loop = Loop(cluster, conf(), clock)
+    seen: list[int] = []
+    loop.observers.append(lambda cycle: seen.append(cycle.number))
+    loop.start()
+    loop.step()
+    loop.step()
+    assert seen == [1, 2]
+
+
+def test_a_group_that_runs_shows_it(cluster: Flaky, clock: VirtualClock) -> None:
+    """The PodGroup's phase follows its pods."""
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    loop.step()
+    cluster.patch(POD, Key("default", "g-0"), {"status": {"phase": "Running"}}, subresource="status")
+    loop.step()
+    assert cluster.get(POD_GROUP, Key("default", "g"))["status"]["phase"] == "Running"
