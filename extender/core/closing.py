@@ -153,7 +153,7 @@ def _emit_refusals(ssn: Session, job: int, group: PodGroup, *, changed: bool) ->
     if changed:
         for refusal in ssn.enqueue_refusals.get(job, ()):
             ssn.operations.append(
-                Emit(POD_GROUP, group.metadata.key, "Normal", "Unschedulable", refusal, group.metadata.uid)
+                Emit(POD_GROUP, group.metadata.key, "Normal", "Unschedulable", refusal.event, group.metadata.uid)
             )
 
 

@@ -210,6 +210,8 @@ class _Reader:
             self.errors.append(f"{path}.arguments: must be a map, not {arguments!r}")
             arguments = {}
         plugin = self.plugins[name]
+        if switches["enableHierarchy"] and not plugin.hierarchical:
+            self.warnings.append(f"{path}.enableHierarchy: '{name}' has no hierarchy in this version; queues stand side by side")
         args = Arguments(f"{path}.arguments", arguments, self.errors)
         parsed = plugin.parse(args)
         self._unread(args)

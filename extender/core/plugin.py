@@ -23,7 +23,9 @@ combination rule are in extension_points.py. The signatures (all methods take th
     job_valid(ssn, job) -> Refused | None
     job_ready(ssn, job) -> bool;  job_starving(ssn, job) -> bool
     job_pipelined, job_enqueueable(ssn, job) -> Vote
-    job_enqueued(ssn, job)
+    job_enqueued(ssn, job)                       one that rejects says why in ssn.enqueue_refusals[job]: a NotAdmitted
+    explain_queue(ssn, queue, request) -> (text, numbers) | None  why `allocatable` takes no task that asks `request`; numbers by
+                                                 resource: {"cpu": {"used": "12", "asked": "8", "capability": "16"}}
     tasks_to_ready(ssn, job) -> int              at least so many tasks more does job_ready wait for; they are placed at once
     victim_tasks(ssn, tasks) -> [task]
     allocated(ssn, change), deallocated(ssn, change)      tasks of one class and job took nodes (allocate, pipeline, un-evict) or
@@ -32,7 +34,7 @@ combination rule are in extension_points.py. The signatures (all methods take th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -52,6 +54,14 @@ class Vote(IntEnum):
     REJECT = -1
     ABSTAIN = 0
     PERMIT = 1
+
+
+class NotAdmitted(NamedTuple):
+    """Why enqueue keeps a job out: `event` in the words of the reference, `text` with the numbers, `numbers` by resource."""
+
+    event: str
+    text: str
+    numbers: Mapping[str, object]
 
 
 class Refused(NamedTuple):
@@ -134,6 +144,7 @@ class Plugin(Generic[A]):
     """Base of plugins. `Args` is a frozen dataclass; conf.py fills it through `parse`."""
 
     name: ClassVar[str]
+    hierarchical: ClassVar[bool] = False  # it does something about enableHierarchy
     timed: ClassVar[bool] = False  # its answers change as time passes, even if the cluster stands still
 
     def __init__(self, args: A, hierarchy: bool = False) -> None:

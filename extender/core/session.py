@@ -20,7 +20,7 @@ from extender.core.axis import BoolN, IntR
 from extender.core.conf import Conf
 from extender.core.extension_points import POINTS
 from extender.core.placement import Plan
-from extender.core.plugin import Change, Plugin, Refused, TaskClass, Vote
+from extender.core.plugin import Change, NotAdmitted, Plugin, Refused, TaskClass, Vote
 from extender.core.reasons import FitErrors
 from extender.core.reservations import Reservations
 from extender.core.snapshot import Snapshot
@@ -64,7 +64,7 @@ class Session:
         self.over_limit: dict[int, IntR] = {}  # job -> request that its queue may not take now
         self.last_transaction: dict[int, tuple[int, int, bool]] = {}  # task -> status, node, after an eviction
         self.promised_by_eviction: set[int] = set()  # pipelined tasks for which something was evicted
-        self.enqueue_refusals: dict[int, list[str]] = defaultdict(list)  # job -> why it was not admitted
+        self.enqueue_refusals: dict[int, list[NotAdmitted]] = defaultdict(list)  # job -> why it was not admitted
         self.evicted_for: dict[int, int] = {}  # victim -> the task it made room for
 
         self._classes: dict[Hashable, TaskClass] = {}

@@ -60,10 +60,9 @@ def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbe
     beyond = _beyond(ssn, asked, row)
     if beyond:
         return Waiting(name, Reason.NEVER_FITS, f"its minimum can never fit: {beyond}", numbers)
-    told = _queue_numbers(ssn, row, asked)
     refusals = ssn.enqueue_refusals.get(job, [])
-    text = told[0] if told else "; ".join(dict.fromkeys(refusals)) or "it has not been let in yet"
-    return Waiting(name, Reason.NOT_ADMITTED, text, numbers | (told[1] if told else {}))
+    text = "; ".join(dict.fromkeys(refusal.text for refusal in refusals)) or "it has not been let in yet"
+    return Waiting(name, Reason.NOT_ADMITTED, text, numbers | {k: v for refusal in refusals for k, v in refusal.numbers.items()})
 
 
 def _beyond(ssn: Session, asked: IntR, row: int) -> str:

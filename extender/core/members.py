@@ -1,0 +1,124 @@
+"""Members: the tasks of one job by role and by part (sub-group), so that readiness is a count over columns.
+
+Roles are `minTaskMember` of the PodGroup, parts its `subGroupPolicy`: the first policy whose selector a pod matches and whose
+match labels it has puts it into a part, one part for each combination of label values. Unlike in the reference a policy with
+a selector alone has one part. Source: volcano ed72c7c, pkg/scheduler/api/job_info.go and sub_job_info.go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api.podgroup import PodGroup, SubGroupPolicy
+from extender.core import status as st
+from extender.core.axis import BoolN
+from extender.core.session import Session
+
+IntM = NDArray[np.intp]
+
+READY_OR_PROMISED = st.IS_READY | (np.arange(st.STATUSES) == st.PIPELINED)
+ALIVE = READY_OR_PROMISED | (np.arange(st.STATUSES) == st.PENDING)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """M tasks. `role` and `part` are codes, -1 where a task has none that counts."""
+
+    tasks: IntM  # (M,) rows of the task table
+    best_effort: BoolN  # (M,)
+    role: IntM  # (M,)
+    role_minimum: IntM  # by role code; empty where the roles do not bind
+    part: IntM  # (M,)
+    part_size: IntM  # by part: how many of its tasks make it ready
+    part_policy: IntM  # by part
+    policy_minimum: IntM  # by policy: how many parts must be ready
+
+    @staticmethod
+    def of(ssn: Session, job: int) -> Members | None:
+        """None where the PodGroup says nothing of roles and parts: then its minMember alone counts."""
+        group = ssn.jobs.group[job]
+        if group is None or not (group.spec.min_task_member or group.spec.sub_group_policy):
+            return None
+        tasks = list(ssn.jobs.tasks[job])
+        roles = _binding_roles(group)
+        code = {role: i for i, role in enumerate(roles)}
+        policies = group.spec.sub_group_policy or ()
+        part, part_policy = _parts(ssn, tasks, policies)
+        return Members(
+            tasks=np.array(tasks, dtype=np.intp),
+            best_effort=np.array([ssn.shape_of(task).best_effort for task in tasks], dtype=bool),
+            role=np.array([code.get(ssn.tasks.role[task], -1) for task in tasks], dtype=np.intp),
+            role_minimum=np.array(list(roles.values()), dtype=np.intp),
+            part=part,
+            part_size=np.array([_size(policies[i]) for i in part_policy], dtype=np.intp),
+            part_policy=part_policy,
+            policy_minimum=np.array([policy.min_sub_groups or 0 for policy in policies], dtype=np.intp),
+        )
+
+    def counted(self, ssn: Session, states: BoolN, *, pending_best_effort: bool) -> BoolN:
+        """(M,) tasks in one of `states` (10,); a pending task that asks nothing counts too where it is said so."""
+        status = ssn.task_status[self.tasks]
+        mask = states[status]
+        return mask | (self.best_effort & (status == st.PENDING)) if pending_best_effort else mask
+
+    def role_lacks(self, counted: BoolN) -> IntM:
+        """By role: how many tasks it is short of its minimum."""
+        of_role = self.role[counted & (self.role >= 0)]
+        lacks: IntM = np.maximum(self.role_minimum - np.bincount(of_role, minlength=len(self.role_minimum)), 0)
+        return lacks
+
+    def part_lacks(self, counted: BoolN) -> IntM:
+        """By part: how many tasks it is short of being ready."""
+        of_part = self.part[counted & (self.part >= 0)]
+        lacks: IntM = np.maximum(self.part_size - np.bincount(of_part, minlength=len(self.part_size)), 0)
+        return lacks
+
+    def enough_parts(self, among: BoolN) -> bool:
+        """Of every policy there are as many parts `among` (parts,) as it asks."""
+        have = np.bincount(self.part_policy[among], minlength=len(self.policy_minimum))
+        return bool((have >= self.policy_minimum).all())
+
+    def fewest_to_ready(self, counted: BoolN) -> int:
+        """A lower bound of the tasks still lacking: roles may overlap with parts, so the larger of the two counts."""
+        lacks = self.part_lacks(counted)
+        parts = 0
+        for policy, minimum in enumerate(self.policy_minimum):
+            of_policy = np.sort(lacks[self.part_policy == policy])
+            parts += int(of_policy[:minimum].sum())
+        return max(int(self.role_lacks(counted).sum()), parts)
+
+
+def _binding_roles(group: PodGroup) -> Mapping[str, int]:
+    """Role -> minimum. They bind nobody where minMember is below their sum."""
+    roles = {role: minimum for role, minimum in (group.spec.min_task_member or {}).items() if minimum > 0}
+    return roles if group.spec.min_member >= sum((group.spec.min_task_member or {}).values()) else {}
+
+
+def _size(policy: SubGroupPolicy) -> int:
+    return 1 if policy.sub_group_size is None else policy.sub_group_size
+
+
+def _parts(ssn: Session, tasks: Sequence[int], policies: Sequence[SubGroupPolicy]) -> tuple[IntM, IntM]:
+    """(M,) part of each task, -1 for none, and by part its policy."""
+    codes: dict[tuple[int, tuple[str, ...]], int] = {}
+    parts = []
+    for task in tasks:
+        pod = ssn.tasks.pod[task]
+        labels = (pod.metadata.labels if pod is not None else None) or {}
+        instance = next((found for i, p in enumerate(policies) if (found := _instance(i, p, labels)) is not None), None)
+        parts.append(-1 if instance is None else codes.setdefault(instance, len(codes)))
+    return np.array(parts, dtype=np.intp), np.array([policy for policy, _ in codes], dtype=np.intp)
+
+
+def _instance(index: int, policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[int, tuple[str, ...]] | None:
+    """Which part of the policy a pod with these labels belongs to; None: the policy is not for it."""
+    keys = policy.match_label_keys or ()
+    if policy.label_selector is None and not keys:
+        return None
+    if policy.label_selector is not None and not policy.label_selector.matches(labels):
+        return None
+    values = tuple(labels.get(key, "") for key in keys)
+    return (index, values) if all(values) else None

@@ -1,0 +1,39 @@
+"""priority -- the higher priority goes first and may push out the lower.
+
+Jobs have the value of their PodGroup's PriorityClass, tasks that of their pod. Source: volcano ed72c7c, plugins/priority."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from extender.core import status as st
+from extender.core.plugin import NoArgs, Plugin
+from extender.core.session import Session
+
+
+class Priority(Plugin[NoArgs]):
+    name = "priority"
+
+    def job_order(self, ssn: Session, job: int) -> int:
+        return -int(ssn.jobs.priority[job])
+
+    def task_order(self, ssn: Session, task: int) -> int:
+        return -int(ssn.tasks.priority[task])
+
+    def preemptable(self, ssn: Session, task: int, candidates: Sequence[int]) -> list[int]:
+        """Tasks of jobs of a lower priority; within the task's own job, tasks of a lower priority."""
+        job = ssn.job_of(task)
+        if job < 0:
+            return []
+        jobs, tasks = ssn.jobs.priority, ssn.tasks.priority
+        return [
+            victim
+            for victim in candidates
+            if (other := ssn.job_of(victim)) >= 0
+            and (tasks[victim] < tasks[task] if other == job else jobs[other] < jobs[job])
+        ]
+
+    def job_starving(self, ssn: Session, job: int) -> bool:
+        """Some task has neither a node nor the promise of one."""
+        placed = ssn.ready_count(job) + int(ssn.job_counts[job, st.PIPELINED])
+        return placed < len(ssn.jobs.tasks[job])
