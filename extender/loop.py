@@ -125,9 +125,8 @@ class Loop:
         """When the passing of time alone makes a session worth while; None: only a change in the cluster does."""
         if self.last is None:
             return None
-        at = [self.reservations.next_due(self.last.at)]
-        if self.last.result.waiting and any(plugin.timed for plugin in self.last.result.session.plugins):
-            at.append(self.last.at + PERIOD)
+        ssn = self.last.result.session
+        at = [self.reservations.next_due(self.last.at), *(plugin.next_due(ssn) for plugin in ssn.plugins)]
         return min((when for when in at if when is not None), default=None)
 
     def cycle(self) -> Cycle:

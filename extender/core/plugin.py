@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.api.meta import Time
 from extender.core.axis import BoolN, FloatN, IntNR, IntR
 
 if TYPE_CHECKING:
@@ -145,7 +146,6 @@ class Plugin(Generic[A]):
 
     name: ClassVar[str]
     hierarchical: ClassVar[bool] = False  # it does something about enableHierarchy
-    timed: ClassVar[bool] = False  # its answers change as time passes, even if the cluster stands still
 
     def __init__(self, args: A, hierarchy: bool = False) -> None:
         self.args = args
@@ -162,6 +162,11 @@ class Plugin(Generic[A]):
 
     def close(self, ssn: Session) -> None:
         """After the actions."""
+
+    def next_due(self, ssn: Session) -> Time | None:
+        """When its answers will have changed though the cluster stands still; None: time does not matter to it."""
+        del ssn
+        return None
 
 
 class Arguments:
