@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from extender.api.errors import InvalidObject
+
+# What Go reads as a metav1.Time; fromisoformat would take dates, weeks and times without a zone as well.
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 
 Json = dict[str, Any]
 Time = float  # seconds since the epoch, UTC
@@ -134,10 +138,17 @@ def owner_reference(owner: Mapping[str, Any]) -> Json:
 
 
 def parse_time(text: str | None) -> Time | None:
-    """RFC 3339 -> seconds since the epoch; None for an absent time. Raises ValueError."""
+    """RFC 3339 -> seconds since the epoch, to the microsecond; None for an absent time. Raises InvalidObject."""
     if not text:
         return None
-    return dt.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    try:
+        return dt.datetime.fromisoformat(text).timestamp() if _TIME.fullmatch(text) else _no_time(text)
+    except ValueError:
+        return _no_time(text)
+
+
+def _no_time(text: str) -> Time:
+    raise InvalidObject(f"'{text}' is not a time (such as 2025-01-06T00:00:00Z)")
 
 
 def format_time(when: Time) -> str:
