@@ -1,5 +1,5 @@
 # `make demo` and `make test` are all one needs; each makes its own virtual environment first, in $(VENV).
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 DEMO ?= $(wildcard manifests/examples/demo.yaml manifests/examples/demo/*.yaml)
 
