@@ -1,0 +1,178 @@
+"""Raw JSON against the shape its kind has: wrong types become faults by field path, what is left is safe to read.
+
+A webhook sees objects before and after the schema looked at them, so a handler may rely on nothing. `decode` reads as
+Kubernetes' own decoder does: unknown fields and nulls are dropped, a quantity, a duration or a number out of range is
+refused. `differences` then compares two decoded objects as Kubernetes' semantic equality does: an empty list is a missing
+one, "1000m" is "1", and a zero is a missing field unless the type tells them apart (Maybe).
+Source: k8s.io/apimachinery v0.36.1 pkg/api/equality and runtime/serializer/json."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from extender.api import quantity
+from extender.api.errors import Fault, InvalidObject
+
+_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A leaf: `fault` says what is wrong with a value ("" where nothing is), `zero` stands for a missing one."""
+
+    name: str
+    fault: Callable[[Any], str]
+    zero: Any = None
+    canonical: Callable[[Any], Any] = lambda value: value
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """An object with free keys."""
+
+    values: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    items: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """A leaf whose zero is not the same as its absence (a pointer in Go)."""
+
+    scalar: Scalar
+
+
+Shape = Scalar | Maybe | MapOf | ListOf | Mapping[str, "Shape"]
+
+
+def _typed(kind: type, name: str) -> Callable[[Any], str]:
+    return lambda value: "" if type(value) is kind else f"must be {name}, not {_words(value)}"
+
+
+def _words(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    shown = repr(value) if isinstance(value, str | int | float) else ""
+    return f"{names.get(type(value), 'null')} ({shown[:80]})" if shown else names.get(type(value), "null")
+
+
+def _integer(bits: int) -> Callable[[Any], str]:
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+    def fault(value: Any) -> str:
+        if type(value) is not int:
+            return f"must be an integer, not {_words(value)}"
+        return "" if low <= value <= high else f"{value} does not fit into {bits} bits"
+
+    return fault
+
+
+def _quantity_fault(value: Any) -> str:
+    try:
+        quantity.nanos(value)
+    except InvalidObject as error:
+        return str(error)
+    return ""
+
+
+def _duration_fault(value: Any) -> str:
+    readable = isinstance(value, str) and _DURATION.fullmatch(value)
+    return "" if readable else f"must be a duration such as 30s, 10m or 1h30m, not {_words(value)}"
+
+
+TEXT = Scalar("text", _typed(str, "a string"), "")
+FLAG = Scalar("flag", _typed(bool, "true or false"), False)
+INT32 = Scalar("int32", _integer(32), 0)
+INT64 = Scalar("int64", _integer(64), 0)
+QUANTITY = Scalar("quantity", _quantity_fault, "0", quantity.nanos)
+DURATION = Scalar("duration", _duration_fault)
+PORT = Scalar("port", lambda v: "" if type(v) in (int, str) else f"must be a port number or name, not {_words(v)}", 0)
+ANYTHING = Scalar("anything", lambda _: "")
+
+
+def fields(kind: Shape, names: str) -> dict[str, Shape]:
+    """The same shape for several names."""
+    return dict.fromkeys(names.split(), kind)
+
+
+def decode(value: Any, shape: Shape, path: str = "") -> tuple[Any, list[Fault]]:
+    """The readable part of `value`, and what is wrong with the rest. A wrong part is left out."""
+    faults: list[Fault] = []
+    return _decoded(value, shape, path, faults), faults
+
+
+def _decoded(value: Any, shape: Shape, path: str, faults: list[Fault]) -> Any:
+    if isinstance(shape, Maybe):
+        shape = shape.scalar
+    if isinstance(shape, Scalar):
+        wrong = shape.fault(value)
+        if wrong:
+            faults.append(Fault(path, wrong))
+        return shape.zero if wrong else value
+    if isinstance(shape, ListOf):
+        if not isinstance(value, list):
+            faults.append(Fault(path, f"must be a list, not {_words(value)}"))
+            return []
+        return [_decoded(item, shape.items, f"{path}[{index}]", faults) for index, item in enumerate(value)]
+    if not isinstance(value, dict):
+        faults.append(Fault(path, f"must be an object, not {_words(value)}"))
+        return {}
+    if isinstance(shape, MapOf):
+        return {key: _map_value(item, shape.values, child(path, key), faults) for key, item in value.items()}
+    return {
+        key: _decoded(item, shape[key], child(path, key), faults)
+        for key, item in value.items()
+        if key in shape and item is not None
+    }
+
+
+def _map_value(item: Any, shape: Shape, path: str, faults: list[Fault]) -> Any:
+    return empty(shape) if item is None else _decoded(item, shape, path, faults)
+
+
+def empty(shape: Shape) -> Any:
+    """What null means for a value of this shape."""
+    if isinstance(shape, Maybe):
+        shape = shape.scalar
+    if isinstance(shape, Scalar):
+        return shape.zero
+    return [] if isinstance(shape, ListOf) else {}
+
+
+def child(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def differences(before: Any, after: Any, shape: Shape, path: str = "") -> Iterator[str]:
+    """The field paths at which two decoded values differ in meaning; the deepest that name the change."""
+    if isinstance(shape, Scalar | Maybe):
+        if _meaning(before, shape) != _meaning(after, shape):
+            yield path
+    elif isinstance(shape, ListOf):
+        old, new = before or [], after or []
+        if len(old) != len(new):
+            yield path
+        else:
+            for index, pair in enumerate(zip(old, new, strict=True)):
+                yield from differences(*pair, shape.items, f"{path}[{index}]")
+    else:
+        old, new = before or {}, after or {}
+        for key in dict.fromkeys((*old, *new)):
+            inner = shape.values if isinstance(shape, MapOf) else shape[key]
+            if isinstance(shape, MapOf) and (key in old) != (key in new):
+                yield child(path, key)
+            else:
+                yield from differences(old.get(key), new.get(key), inner, child(path, key))
+
+
+def _meaning(value: Any, shape: Scalar | Maybe) -> Any:
+    if isinstance(shape, Maybe):
+        return None if value is None else (True, shape.scalar.canonical(value))
+    if value is None or value == shape.zero:
+        return None
+    return shape.canonical(value)

@@ -1,0 +1,34 @@
+"""What a HyperNode must satisfy (POST /hypernodes/validate, CREATE and UPDATE). The tree as a whole is the controller's.
+
+Differences from volcano ed72c7c: a label selector that can never be evaluated and a HyperNode that is its own member are
+refused."""
+
+from __future__ import annotations
+
+from extender.api.errors import Fault
+from extender.api.meta import Json
+from extender.cluster.port import AdmissionRequest
+from webhook.checks import Faults, selector_faults
+from webhook.hypernodes.pattern import pattern_fault
+from webhook.settings import Settings
+from webhook.verdict import Verdict, verdict
+from webhook.view import ClusterView
+
+
+def validate(request: AdmissionRequest, _cluster: ClusterView, _settings: Settings) -> Verdict:
+    return verdict(_faults(request.object or {}))
+
+
+def _faults(hyper_node: Json) -> Faults:
+    name, members = hyper_node.get("metadata", {}).get("name", ""), hyper_node.get("spec", {}).get("members", [])
+    if not members:
+        yield Fault("spec.members", "at least one member is required")
+    for index, member in enumerate(members):
+        selector, at = member.get("selector", {}), f"spec.members[{index}].selector"
+        wrong = pattern_fault(selector.get("regexMatch", {}).get("pattern", ""))
+        if wrong:
+            yield Fault(f"{at}.regexMatch.pattern", wrong)
+        yield from selector_faults(selector.get("labelMatch", {}), f"{at}.labelMatch")
+        exact = selector.get("exactMatch", {}).get("name", "")
+        if member.get("type") == "HyperNode" and exact and exact == name:
+            yield Fault(f"{at}.exactMatch.name", f"'{name}' cannot be a member of itself")

@@ -1,0 +1,50 @@
+"""Lifecycle policies of a job or of a task: on which event or exit code, which action.
+
+Source: volcano ed72c7c, webhooks/admission/jobs/validate/util.go. Difference: the action of an exit code's policy is
+checked too (upstream lets internal actions through there)."""
+
+from __future__ import annotations
+
+from extender.api.errors import Fault
+from extender.api.meta import Json
+from webhook.checks import Faults, apply, one_of
+
+ANY = "*"
+EVENTS = (ANY, "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
+ACTIONS = ("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob")
+_EVENT, _ACTION = one_of(*EVENTS), one_of(*ACTIONS)
+
+
+def policy_faults(policies: list[Json], path: str) -> Faults:
+    events: dict[str, str] = {}
+    codes: dict[int, str] = {}
+    for index, policy in enumerate(policies):
+        at = f"{path}[{index}]"
+        named = _events(policy, at)
+        if named and "exitCode" in policy:
+            yield Fault(at, "event and exitCode exclude each other: split them into two policies")
+        if not named and "exitCode" not in policy:
+            yield Fault(at, f"either event (one of {', '.join(EVENTS)}) or exitCode is required")
+            continue
+        yield from apply({"action": _ACTION}, {"action": policy.get("action", "")}, at)
+        for event, where in named.items():
+            if _EVENT(event):
+                yield Fault(where, _EVENT(event))
+            elif event in events:
+                yield Fault(where, f"event '{event}' is used by {events[event]} already")
+            events.setdefault(event, where)
+        if "exitCode" in policy:
+            code, where = policy["exitCode"], f"{at}.exitCode"
+            if code == 0:
+                yield Fault(where, "0 is success and cannot trigger an action: use a code other than 0")
+            elif code in codes:
+                yield Fault(where, f"exit code {code} is used by {codes[code]} already")
+            codes.setdefault(code, where)
+    if ANY in events and len(events) > 1:
+        yield Fault(path, f"'{ANY}' stands for every event: no other event may be used beside it")
+
+
+def _events(policy: Json, path: str) -> dict[str, str]:
+    """The distinct events of one policy, each with the field that names it."""
+    listed = {event: f"{path}.events[{index}]" for index, event in reversed([*enumerate(policy.get("events", []))])}
+    return {**listed, **({policy["event"]: f"{path}.event"} if policy.get("event") else {})}

@@ -1,0 +1,46 @@
+"""Amounts of queues: sums and comparisons per resource, exact, in nano-units.
+
+Only what a queue can count takes part in the comparison of parents and children (volcano ed72c7c, api.NewResource): cpu,
+memory, pods, ephemeral-storage, huge pages and extended resources. Other names are ignored there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from extender.api import quantity
+from extender.api.meta import Json
+from webhook.checks import is_extended
+
+Amounts = Mapping[str, int]
+
+
+def amounts(queue: Json, field: str) -> dict[str, int]:
+    """The countable resources of `capability`, `deserved` or `guarantee`."""
+    given = resources(queue, field)
+    return {name: quantity.nanos(amount) for name, amount in given.items() if _countable(name)}
+
+
+def resources(queue: Json, field: str) -> Json:
+    """As written; the guarantee lies one level deeper."""
+    given: Json = queue.get("spec", {}).get(field, {})
+    return given.get("resource", {}) if field == "guarantee" else given
+
+
+def field_path(field: str) -> str:
+    return "spec.guarantee.resource" if field == "guarantee" else f"spec.{field}"
+
+
+def total(parts: Iterable[Amounts]) -> dict[str, int]:
+    result: dict[str, int] = {}
+    for part in parts:
+        for name, amount in part.items():
+            result[name] = result.get(name, 0) + amount
+    return result
+
+
+def shown(name: str, amount: int) -> str:
+    return quantity.format_nanos(amount, binary=name == "memory")
+
+
+def _countable(name: str) -> bool:
+    return name in ("cpu", "memory", "pods", "ephemeral-storage") or name.startswith("hugepages-") or is_extended(name)
