@@ -1,0 +1,347 @@
+"""The search that preempt and reclaim share: for one pending task, a node and the tasks that must leave it.
+
+    reach    nodes where the task fits if all who may be asked left, and whose refusals leaving can cure: vector sums
+    order    nodes with room of their own first, then by score (preempt) or by how little their tenants matter (reclaim)
+    victims  a node's candidates, least important first, as far as the plugins give them up
+    trial    evict one after the other in a statement until the task fits, the queue may take it and the checks pass;
+             spare again, most important first, whom it did not take; undo. What is left is evicted for good
+
+The gang's floor, budgets and shares are judged on the state of the whole statement, because each eviction is already in it.
+Source: volcano ed72c7c, actions/{preempt,reclaim} and kube-scheduler's preemption, whose simulate hooks are a Statement here."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.api import pod as pods
+from extender.api.meta import parse_time
+from extender.core import status as st
+from extender.core.axis import BoolN, IntNR
+from extender.core.placement import Plan
+from extender.core.session import Session
+from extender.core.statement import Statement
+
+BoolT = NDArray[np.bool_]  # (T,) which tasks
+Rows = NDArray[np.intp]
+_PRIORITY_OFFSET = 2**31  # makes every priority positive, so that more victims never weigh less
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """Compare several nodes before choosing: percent of the nodes to compare, at least, at most."""
+
+    percentage: int = 10
+    at_least: int = 1
+    at_most: int = 100
+
+    def wanted(self, nodes: int) -> int:
+        return min(nodes, self.at_most, max(self.at_least, nodes * self.percentage // 100))
+
+
+class VictimSearch:
+    """One action's search. `hook` is preemptable or reclaimable, `reason` goes into the evictions."""
+
+    def __init__(
+        self, ssn: Session, hook: str, reason: str, *, by_score: bool, dry_run: DryRun | None = None
+    ) -> None:
+        self.ssn, self.hook, self.reason = ssn, hook, reason
+        self.by_score, self.dry_run = by_score, dry_run
+        live = np.zeros(len(ssn.jobs) + 1, dtype=bool)  # the last row is that of tasks without a job, row -1
+        live[ssn.live_jobs()] = True
+        queues = np.append(ssn.jobs.queue, -1)
+        self.queue: NDArray[np.int32] = queues[ssn.tasks.job]  # (T,)
+        self.may_leave: BoolT = live[ssn.tasks.job] & ssn.tasks.preemptable & (ssn.tasks.node >= 0)
+        self._requests = _requests(ssn)
+        self._failed: set[Hashable] = set()
+
+    # --- the way in -------------------------------------------------------------------------------------------------------
+
+    def make_room(self, stmt: Statement, task: int, candidates: BoolT) -> list[int] | None:
+        """Evict who must leave and promise the task its node, all in `stmt`. The victims, or None where nothing helps.
+
+        A task that needs no eviction is given room that is free or being released; best-effort ones are left to backfill."""
+        code = self._code(task)
+        if code in self._failed:
+            return None
+        found = self._search(task, candidates)
+        if found is None:
+            self._failed.add(code)
+            return None
+        node, victims = found
+        self.changed()
+        if victims or not self.ssn.shape_of(task).best_effort:
+            for victim in victims:
+                stmt.evict(victim, self.reason)
+            stmt.pipeline([task], [node], after_eviction=bool(victims))
+        return victims
+
+    def changed(self) -> None:
+        """The state moved, by us or by undoing a statement: what found nothing may now find something."""
+        self._failed.clear()
+
+    def _code(self, task: int) -> Hashable:
+        """Tasks that no check, share or order can tell apart here have the same code: what fails for one fails for all."""
+        ssn = self.ssn
+        job = ssn.job_of(task)
+        return (
+            ssn.task_class(task).id, ssn.queue_of(job), int(ssn.jobs.priority[job]), int(ssn.tasks.priority[task]),
+            bool(ssn.tasks.preemptable[task]), bool(ssn.fit_errors.get(task)), job if self._has_tenants(job) else -1,
+        )  # fmt: skip
+
+    def _has_tenants(self, job: int) -> bool:
+        counts = self.ssn.job_counts[job]
+        return bool(counts[st.IS_ALLOCATED].any() or counts[st.PIPELINED] or counts[st.RELEASING])
+
+    # --- which nodes --------------------------------------------------------------------------------------------------------
+
+    def _search(self, task: int, candidates: BoolT) -> tuple[int, list[int]] | None:
+        ssn = self.ssn
+        plan = ssn.plan(ssn.task_class(task))
+        plan.refresh()
+        if plan.never is not None:
+            return None
+        curable = self._curable(plan, task)
+        rows = np.flatnonzero(candidates)
+        rows = rows[self._given_up(task, rows)]
+        for shard in self._shards(curable):
+            reach = shard & self._reach(plan, rows)
+            if not reach.any():
+                continue
+            order = self._order(plan, task, shard, reach, rows)
+            found = self._compare(plan, task, order, candidates) if self.dry_run else None
+            if found is None and not self.dry_run:
+                found = next(self._tries(plan, task, order, candidates), None)
+            if found is not None:
+                return found
+        return None
+
+    def _curable(self, plan: Plan, task: int) -> BoolN:
+        """(N,) nodes that nothing refuses which would still refuse once others have left."""
+        curable = self.ssn.candidates.copy()
+        for refusal in [*plan.refusals, *plan._across()]:
+            if refusal.unresolvable:
+                curable &= ~refusal.mask
+        errors = self.ssn.fit_errors.get(task)
+        if errors is not None and errors.unresolvable is not None:
+            curable &= ~errors.unresolvable
+        return curable
+
+    def _shards(self, curable: BoolN) -> Iterator[BoolN]:
+        """The nodes of our own shard first, where sharding is soft (hard sharding leaves no others)."""
+        shard = self.ssn.conf.shard
+        if shard is None or shard.mode != "soft":
+            yield curable
+            return
+        ours = np.zeros(len(curable), dtype=bool)
+        ours[[row for name, row in self.ssn.nodes.rows.items() if name in shard.nodes]] = True
+        yield curable & ours
+        yield curable & ~ours
+
+    def _given_up(self, task: int, rows: Rows) -> BoolT:
+        """(K,) upper bound of the candidates that the plugins give up: one tier's plugins must agree on each.
+
+        Plugins may answer `evictable` for whole columns; who does not is taken to give up everybody."""
+        given = np.zeros(len(rows), dtype=bool)
+        for tier in self.ssn.hooks[self.hook]:
+            agreed = np.full(len(rows), bool(tier))
+            for _, method in tier:
+                look = getattr(getattr(method, "__self__", None), "evictable", None)
+                if look is not None:
+                    agreed &= look(self.ssn, self.hook, task, rows)
+            given |= agreed
+        return given
+
+    def _reach(self, plan: Plan, rows: Rows) -> BoolN:
+        """(N,) nodes where the task fits if all of `rows` left: future + sum of their requests >= what it asks."""
+        ssn = self.ssn
+        nodes, shapes = ssn.task_node[rows], ssn.tasks.shape[rows]
+        reach = np.ones(len(ssn.nodes), dtype=bool)
+        for column, amount in zip(plan.asked, plan.amount, strict=True):
+            free = ssn.future[:, column].copy()
+            np.add.at(free, nodes, self._requests[shapes, column])
+            reach &= free >= amount
+        return reach
+
+    def _order(self, plan: Plan, task: int, shard: BoolN, reach: BoolN, rows: Rows) -> list[int]:
+        """Nodes within reach, in the order in which to try them."""
+        ssn = self.ssn
+        # Scores that depend on the feasible nodes are meant over all that could be cured, as for an ordinary placement.
+        scores = plan.total_scores(shard)[0]
+        free = np.zeros(len(reach), dtype=bool)
+        if self._queue_takes(plan, task):
+            free = plan.feasible(releasing=True, within=shard)
+        rank = self._rank(task, rows)
+        keys = [-scores, rank] if self.by_score else [rank, -scores]
+        tie = ssn.rng.permutation(len(reach)) if ssn.conf.random_ties else np.arange(len(reach))
+        found = np.flatnonzero(reach)
+        return [int(row) for row in found[np.lexsort((tie[found], keys[1][found], keys[0][found], ~free[found]))]]
+
+    def _rank(self, task: int, rows: Rows) -> NDArray[np.int64]:
+        """(N,) how much the least important candidate of each node matters; nodes without any come last."""
+        ssn = self.ssn
+        queues = self.queue[rows]
+        place = np.zeros(len(ssn.queues), dtype=np.int64)
+        present = [int(row) for row in np.flatnonzero(np.bincount(queues, minlength=len(place)))]
+        place[self._queues_in_order(task, present)] = np.arange(len(present))
+        rank = np.full(len(ssn.nodes), np.iinfo(np.int64).max)
+        # A place among queues, then a priority of 32 bits: one number that orders by both.
+        worth = place[queues] * 2**33 + ssn.jobs.priority[ssn.tasks.job[rows]]
+        np.minimum.at(rank, ssn.task_node[rows], worth)
+        return rank
+
+    # --- one node -----------------------------------------------------------------------------------------------------------
+
+    def _tries(self, plan: Plan, task: int, order: Sequence[int], candidates: BoolT) -> Iterator[tuple[int, list[int]]]:
+        """Each node that can be made to fit, with those who must leave it."""
+        for node in order:
+            victims = self._who_leaves(plan, task, node, candidates)
+            if victims is not None:
+                yield node, victims
+
+    def _who_leaves(self, plan: Plan, task: int, node: int, candidates: BoolT) -> list[int] | None:
+        """The tasks whose leaving makes the node fit, in order of eviction; None where it cannot be. Changes nothing."""
+        ssn = self.ssn
+        tenants = [tenant for tenant in ssn.nodes.tasks[node] if candidates[tenant]]
+        chosen = ssn.victims(self.hook, task, self.in_order(task, tenants)) if tenants else []
+        room = ssn.future[node] + self._requests[ssn.tasks.shape[chosen]].sum(axis=0)
+        if (room[plan.asked] < plan.amount).any():
+            return None
+        with ssn.statement() as trial:
+            waiting = iter(chosen)
+            while not self._fits(plan, task, node):
+                victim = next(waiting, None)
+                if victim is None:
+                    return None
+                trial.evict(victim, self.reason)
+            victims = trial.evicted
+        return self._spare(plan, task, node, victims)
+
+    def _fits(self, plan: Plan, task: int, node: int) -> bool:
+        """Room, the queue's consent, and every check: what allocate will ask for once the victims are gone."""
+        if (self.ssn.future[node, plan.asked] < plan.amount).any() or not self._queue_takes(plan, task):
+            return False
+        plan.refresh()
+        return bool(plan.passes[node]) and not any(refusal.mask[node] for refusal in plan._across())
+
+    def _queue_takes(self, plan: Plan, task: int) -> bool:
+        ssn = self.ssn
+        return ssn.allocatable_tasks(ssn.queue_of(ssn.job_of(task)), plan.cls.request) > 0
+
+    def _spare(self, plan: Plan, task: int, node: int, victims: list[int]) -> list[int]:
+        """Those of the victims without whom it does not fit; the most important are spared first."""
+        if len(victims) < 2:
+            return victims
+        kept = list(victims)
+        for spared in reversed(victims):
+            if not self._room_without(plan, node, kept, spared):
+                continue
+            rest = [victim for victim in kept if victim != spared]
+            with self.ssn.statement() as trial:
+                for victim in rest:
+                    trial.evict(victim, self.reason)
+                if self._fits(plan, task, node):
+                    kept = rest
+        return kept
+
+    def _room_without(self, plan: Plan, node: int, victims: Sequence[int], spared: int) -> bool:
+        rows = self.ssn.tasks.shape[[victim for victim in victims if victim != spared]]
+        room = self.ssn.future[node] + self._requests[rows].sum(axis=0)
+        return bool((room[plan.asked] >= plan.amount).all())
+
+    # --- the order of victims -------------------------------------------------------------------------------------------
+
+    def in_order(self, task: int, tasks: Sequence[int]) -> list[int]:
+        """Least important first: by victim_queue_order, then the last queue, the last job as plugins order it, the last task."""
+        ssn = self.ssn
+        by_queue: dict[int, list[int]] = {}
+        for candidate in tasks:
+            by_queue.setdefault(int(self.queue[candidate]), []).append(candidate)
+        jobs = {job: ssn.job_plugin_order(job) for job in {ssn.job_of(candidate) for candidate in tasks}}
+        ordered: list[int] = []
+        for row in self._queues_in_order(task, list(by_queue)):
+            within = by_queue[row]
+            within.sort(key=lambda candidate: (jobs[ssn.job_of(candidate)], ssn.task_order(candidate)), reverse=True)
+            ordered.extend(within)
+        return ordered
+
+    def _queues_in_order(self, task: int, queues: list[int]) -> list[int]:
+        if len(queues) < 2:
+            return queues
+        ssn = self.ssn
+        own = ssn.queue_of(ssn.job_of(task))
+        last_first = sorted(queues, key=ssn.queue_order, reverse=True)
+        return sorted(last_first, key=lambda row: ssn.victim_queue_order(row, own))
+
+    # --- comparing nodes --------------------------------------------------------------------------------------------------
+
+    def _compare(self, plan: Plan, task: int, order: list[int], candidates: BoolT) -> tuple[int, list[int]] | None:
+        """Of enough nodes that can be made to fit, the one whose victims matter least; a node that needs none at once."""
+        assert self.dry_run is not None
+        wanted = self.dry_run.wanted(len(order))
+        found: list[tuple[int, list[int]]] = []
+        for node, victims in self._tries(plan, task, order, candidates):
+            if not victims:
+                return node, victims
+            found.append((node, victims))
+            if len(found) >= wanted:
+                break
+        return min(found, key=lambda one: self._harm(one[1]), default=None)
+
+    def _harm(self, victims: Sequence[int]) -> tuple[int, int, int, float]:
+        """kube-scheduler's pickOneNodeForPreemption: highest priority, sum of priorities, number, and the latest to have
+        started among the most important goes first."""
+        priorities = [_pod_priority(self.ssn, victim) for victim in victims]
+        highest = max(priorities)
+        starts = [_started(self.ssn, v) for v, p in zip(victims, priorities, strict=True) if p == highest]
+        return highest, sum(p + _PRIORITY_OFFSET for p in priorities), len(victims), -min(starts)
+
+
+def _requests(ssn: Session) -> IntNR:
+    """(S, R) what a task of each shape asks."""
+    requests = np.zeros((len(ssn.snapshot.shapes), ssn.future.shape[1]), dtype=np.int64)
+    for shape in ssn.snapshot.shapes:
+        if shape is not None:
+            requests[shape.id, : len(shape.request)] = shape.request
+    return requests
+
+
+def _pod_priority(ssn: Session, task: int) -> int:
+    pod = ssn.tasks.pod[task]
+    return pod.spec.priority or 0 if pod is not None else 0
+
+
+def _started(ssn: Session, task: int) -> float:
+    pod = ssn.tasks.pod[task]
+    started = parse_time(pod.status.start_time) if pod is not None else None
+    return ssn.now if started is None else started
+
+
+def waits_for_victims(ssn: Session, task: int) -> bool:
+    """An earlier session promised the task a node, and who must leave it has not left yet: nobody else need go.
+
+    A promise that cannot be kept any more (the node is gone, or refuses for good) binds nobody. A node that has room by now is
+    no reason to wait either: it will be found first, and taking it lets the rest of a gang go on."""
+    pod = ssn.tasks.pod[task]
+    node = ssn.nodes.rows.get(pod.status.nominated_node_name, -1) if pod is not None else -1
+    if node < 0 or not ssn.candidates[node]:
+        return False
+    plan = ssn.plan(ssn.task_class(task))
+    plan.refresh()
+    refusals = [refusal for refusal in [*plan.refusals, *plan._across()] if refusal.mask[node]]
+    if any(refusal.unresolvable for refusal in refusals) or (not refusals and plan.fits_future[node]):
+        return False
+    own = _pod_priority(ssn, task)
+    return any(_leaves_for_another(ssn, tenant) and _pod_priority(ssn, tenant) < own for tenant in ssn.nodes.tasks[node])
+
+
+def _leaves_for_another(ssn: Session, task: int) -> bool:
+    """Terminating because the scheduler took its place."""
+    pod = ssn.tasks.pod[task]
+    return pod is not None and pod.metadata.deletion_timestamp is not None and any(
+        c.type == pods.DISRUPTION_TARGET and c.status == "True" and c.reason == pods.PREEMPTED
+        for c in pod.status.conditions or ()
+    )
