@@ -6,7 +6,7 @@ DEMO ?= $(wildcard manifests/examples/demo.yaml manifests/examples/demo/*.yaml)
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo demo-files test lint pytest clean
+.PHONY: demo demo-files test lint ruff mypy arrows pytest clean
 .DEFAULT_GOAL := test
 
 # Ends with 3 where something must wait, which is what the demo shows.
@@ -18,9 +18,15 @@ demo-files:
 
 test: lint pytest
 
-lint: $(READY)
+lint: ruff mypy arrows
+
+ruff: $(READY)
 	$(BIN)/ruff check
+
+mypy: $(READY)
 	$(BIN)/mypy
+
+arrows: $(READY)
 	$(BIN)/lint-imports --no-cache
 
 pytest: $(READY)
