@@ -97,3 +97,20 @@ class Job(View, frozen=True):
     metadata: Metadata = Metadata()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+# --- the words of status.state.phase, policies[].event and policies[].action (volcano ed72c7c, apis/batch, apis/bus) ---
+PENDING, RUNNING, RESTARTING = "Pending", "Running", "Restarting"
+ABORTING, ABORTED = "Aborting", "Aborted"
+COMPLETING, COMPLETED = "Completing", "Completed"
+TERMINATING, TERMINATED = "Terminating", "Terminated"
+FAILED = "Failed"
+FINISHED = (COMPLETED, FAILED, TERMINATED)
+
+ANY_EVENT, POD_FAILED, POD_EVICTED, POD_PENDING, POD_RUNNING = "*", "PodFailed", "PodEvicted", "PodPending", "PodRunning"
+GROUP_UNKNOWN, TASK_COMPLETED, TASK_FAILED = "Unknown", "TaskCompleted", "TaskFailed"
+OUT_OF_SYNC_EVENT, COMMAND_ISSUED = "OutOfSync", "CommandIssued"
+
+ABORT_JOB, RESTART_JOB, TERMINATE_JOB = "AbortJob", "RestartJob", "TerminateJob"
+COMPLETE_JOB, RESUME_JOB, SYNC_JOB = "CompleteJob", "ResumeJob", "SyncJob"
+RESTART_TASK, RESTART_POD, RESTART_PARTITION = "RestartTask", "RestartPod", "RestartPartition"

@@ -1,0 +1,48 @@
+"""Arguments of job plugins, read as Go's flag package reads a command line: --name=value, -name=value, --name value.
+
+Reading stops at the first word that is no flag or at the first mistake; what was read before it holds.
+Source: Go 1.26, flag.FlagSet.Parse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+
+Value = str | int | bool
+
+
+def parse_flags(words: Iterable[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
+    """`defaults` names every flag; the type of the default is the type of the flag."""
+    values, rest = dict(defaults), list(words)
+    while rest:
+        word = rest.pop(0)
+        name, given, text = word.lstrip("-").partition("=")
+        dashes = len(word) - len(word.lstrip("-"))
+        if dashes not in (1, 2) or name not in defaults:
+            break
+        kind = type(defaults[name])
+        if kind is bool and not given:
+            values[name] = True
+            continue
+        if not given:
+            if not rest:
+                break
+            text = rest.pop(0)
+        value = _read(text, kind)
+        if value is None:
+            break
+        values[name] = value
+    return values
+
+
+def _read(text: str, kind: type) -> Value | None:
+    if kind is bool:
+        return True if text in _TRUE else False if text in _FALSE else None
+    if kind is int:
+        try:
+            return int(text, 0)
+        except ValueError:
+            return None
+    return text

@@ -1,0 +1,107 @@
+"""A job's status: counting its pods, and the merge patch that brings the stored status up to date.
+
+Differences from volcano ed72c7c: pods that stay after a kill remain counted, and lastTransitionTime moves with the phase
+only, so that a finished job's time to live does not start anew with every late event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from controller.job.phases import Rules, Tally, next_phase
+from controller.job.seen import JobSeen, PodSeen
+from controller.merge import merge_diff
+from extender.api import pod as pods
+from extender.api.duration import format_duration
+from extender.api.job import Job
+from extender.api.meta import JOB, Json, Time, format_time
+from extender.api.operations import PatchStatus
+
+_COUNTED = {pods.PENDING: "pending", pods.RUNNING: "running", pods.SUCCEEDED: "succeeded", pods.FAILED: "failed"}
+
+
+@dataclass(slots=True)
+class Counts:
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    unknown: int = 0
+    tasks: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def add(self, task: str, phase: str) -> None:
+        name = _COUNTED.get(phase, "unknown")
+        setattr(self, name, getattr(self, name) + 1)
+        of_task = self.tasks.setdefault(task, {})
+        shown = phase if phase in _COUNTED else pods.UNKNOWN
+        of_task[shown] = of_task.get(shown, 0) + 1
+
+
+def count(alive: Iterable[PodSeen], terminating: int) -> Counts:
+    """Pods that are not ending by task and phase; those that end only by their number."""
+    counts = Counts(terminating=terminating)
+    for pod in alive:
+        counts.add(pod.task, pod.phase)
+    return counts
+
+
+def tally(job: Job, counts: Counts, retry_count: int) -> Tally:
+    return Tally(
+        job.spec, retry_count, counts.pending, counts.running, counts.succeeded, counts.failed,
+        counts.terminating, counts.unknown, counts.tasks,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step made of the job; what is left out stays as it is."""
+
+    counts: Counts
+    rules: Rules
+    version: int
+    retry_count: int
+    controlled: Mapping[str, str]
+    killed: bool = False  # then runningDuration is written
+
+
+def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatus, ...]:
+    """The one write of the status, or nothing where it is as it should be. A stale view of the job is refused as a Conflict."""
+    stored: Json = seen.raw.get("status") or {}
+    job, counts = seen.job, outcome.counts
+    state = dict(stored.get("state") or {})
+    phase = next_phase(outcome.rules, tally(job, counts, outcome.retry_count)) or seen.phase
+    conditions = list(stored.get("conditions") or ())
+    if phase != seen.phase:
+        state |= {"phase": phase, "lastTransitionTime": format_time(now)}
+        conditions = [each for each in conditions if each.get("status") != phase]
+        conditions.append({"status": phase, "lastTransitionTime": state["lastTransitionTime"]})
+    wanted: Json = {
+        "state": state,
+        "minAvailable": job.spec.min_available,
+        **{name: getattr(counts, name) for name in ("pending", "running", "succeeded", "failed", "terminating", "unknown")},
+        "version": outcome.version,
+        "retryCount": outcome.retry_count,
+        "taskStatusCount": {task: {"phase": dict(phases)} for task, phases in counts.tasks.items()},
+        "controlledResources": dict(outcome.controlled),
+        "conditions": conditions,
+    }
+    if outcome.killed:
+        wanted["runningDuration"] = format_duration(int(now - job.metadata.created))
+    diff = merge_diff(stored, {name: value for name, value in wanted.items() if value not in (0, {}, [])})
+    if set(diff) <= {"runningDuration"}:
+        return ()
+    meta = job.metadata
+    return (PatchStatus(JOB, seen.key, {"status": diff}, uid=meta.uid, resource_version=meta.resource_version),)
+
+
+def first_status(seen: JobSeen, now: Time) -> tuple[PatchStatus, ...]:
+    """The status of a job that nobody has looked at yet."""
+    time = format_time(now)
+    status = {
+        "state": {"phase": "Pending", "lastTransitionTime": time},
+        "minAvailable": seen.job.spec.min_available,
+        "conditions": [{"status": "Pending", "lastTransitionTime": time}],
+    }
+    meta = seen.job.metadata
+    return (PatchStatus(JOB, seen.key, {"status": status}, uid=meta.uid, resource_version=meta.resource_version),)

@@ -1,0 +1,291 @@
+"""The driver of all controllers: watch events > store > requests > decisions > operations carried out > retries.
+
+`step` does all that is due now and returns; tests and the embedded cluster call it in a loop, on whatever clock they like.
+`run` does the same with threads, until told to stop. Everything between them is shared and free of waiting."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from controller.reconciler import Controller, Decision, NotYet, Settings
+from controller.store import Change, Store
+from controller.workqueue import WorkQueue
+from controller.writing import Apply, Failure, Recorder, carry_out
+from extender.api.errors import ClusterError, Gone, NotFound, PumiceError
+from extender.api.meta import Json, Key, Kind, Time, key_of
+from extender.cluster.clock import Clock
+from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
+
+ROUNDS = 100  # of draining and handling in one step: what then still moves is left for the next step
+REMEMBERED = 50_000  # objects of unwatched kinds
+POLL_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class Item(NamedTuple):
+    """A request of one controller."""
+
+    controller: int
+    request: Hashable
+
+
+@dataclass(slots=True)
+class _Feed:
+    kind: Kind
+    watch: Watch
+
+
+class Manager:
+    """One for each process. `lookup.store` and `read` are what controllers may look at."""
+
+    def __init__(self, cluster: Cluster, clock: Clock, settings: Settings, controllers: Sequence[Controller],
+                 apply: Apply) -> None:  # fmt: skip
+        self._cluster, self._clock, self._settings, self._apply = cluster, clock, settings, apply
+        self._controllers = controllers
+        self._recorder = Recorder(cluster)
+        self._lock = threading.RLock()
+        self._wake = threading.Condition(self._lock)
+        self.store = Store(index for each in controllers for index in each.indexes)
+        self._queue: WorkQueue[Item] = WorkQueue(clock, self._group_of)
+        self._read: dict[tuple[Kind, Key], Json | None] = {}
+        self._patient: set[Item] = set()
+        self._feeds: list[_Feed] = []
+        self.kinds = tuple(dict.fromkeys(kind for each in controllers for kind in each.kinds))
+        for each in controllers:
+            each.start(self, settings)
+
+    # --- driven by hand ---
+
+    def start(self) -> None:
+        """List everything, then let the controllers look at it: none decides on half a picture."""
+        changes = []
+        for kind in self.kinds:
+            listing = self._cluster.list(kind)
+            changes += [self.store.put(kind, obj) for obj in listing.objects]
+            self._feeds.append(_Feed(kind, self._cluster.watch(kind, listing.resource_version)))
+        with self._lock:
+            self._observe(changes)
+
+    def step(self) -> int:
+        """Everything that is due now, in bounded rounds; how much work that was (0: settled until `next_due`)."""
+        work = 0
+        for _ in range(ROUNDS):
+            did = self._drain() + self._handle_due()
+            work += did
+            if not did:
+                break
+        return work
+
+    def next_due(self) -> Time | None:
+        """When the earliest request is due that waits for a time: a retry, a timeout, an end of life."""
+        with self._lock:
+            return self._queue.next_due()
+
+    def queue_length(self) -> int:
+        """Requests that wait, those for a retry included."""
+        with self._lock:
+            return len(self._queue)
+
+    def close(self) -> None:
+        for feed in self._feeds:
+            feed.watch.close()
+        self._feeds.clear()
+
+    # --- driven by threads ---
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop` is set. One thread for each watch, `settings.workers` for the requests."""
+        self.start()
+        threads = [threading.Thread(target=self._follow, args=(feed, stop), name=f"watch-{feed.kind}") for feed in self._feeds]
+        threads += [threading.Thread(target=self._work, args=(stop,), name=f"worker-{i}") for i in range(self._settings.workers)]
+        for thread in threads:
+            thread.start()
+        stop.wait()
+        with self._wake:
+            self._wake.notify_all()
+        for thread in threads:
+            thread.join()
+        self.close()
+
+    def _follow(self, feed: _Feed, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                self._take_in(feed, POLL_SECONDS)
+            except ClusterError as error:
+                log.warning("watching %s: %s", feed.kind.plural, error)
+                self._clock.sleep(POLL_SECONDS)
+
+    def _work(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            with self._wake:
+                item = self._queue.pop()
+                if item is None:
+                    due = self._queue.next_due()
+                    wait = POLL_SECONDS if due is None else min(max(due - self._clock.now(), 0.001), POLL_SECONDS)
+                    self._wake.wait(wait)
+                    continue
+            try:
+                self._handle(item)
+            except Exception:
+                log.exception("handling %s", item.request)
+                with self._wake:
+                    self._queue.retry(item)
+                    self._queue.done(item)
+
+    # --- what changed ---
+
+    def _drain(self) -> int:
+        return sum(self._take_in(feed, 0.0) for feed in self._feeds)
+
+    def _take_in(self, feed: _Feed, timeout: float) -> int:
+        try:
+            events = feed.watch.poll(timeout)
+        except Gone:
+            return self._list_again(feed)
+        with self._lock:
+            return self._observe([self._put(feed.kind, event) for event in events])
+
+    def _put(self, kind: Kind, event: WatchEvent) -> Change | None:
+        if event.type in ("ADDED", "MODIFIED"):
+            return self.store.put(kind, event.object)
+        return self.store.drop(kind, key_of(event.object)) if event.type == "DELETED" else None
+
+    def _list_again(self, feed: _Feed) -> int:
+        """The watch lost its place: what is listed no more has gone in the meantime."""
+        feed.watch.close()
+        listing: Listing = self._cluster.list(feed.kind)
+        feed.watch = self._cluster.watch(feed.kind, listing.resource_version)
+        with self._lock:
+            listed = {key_of(obj) for obj in listing.objects}
+            changes = [self.store.drop(feed.kind, key) for key in list(self.store.all(feed.kind)) if key not in listed]
+            return self._observe([*changes, *(self.store.put(feed.kind, obj) for obj in listing.objects)])
+
+    def _observe(self, changes: Iterable[Change | None]) -> int:
+        """Let the controllers look at the changes; the number of changes."""
+        now, seen = self._clock.now(), 0
+        for change in changes:
+            if change is None:
+                continue
+            seen += 1
+            for number, controller in enumerate(self._controllers):
+                if change.kind in controller.kinds:
+                    self._request(number, controller.observe(change, now))
+        if seen:
+            self._wake.notify_all()
+        return seen
+
+    def _request(self, controller: int, requests: Iterable[Hashable | tuple[Hashable, Time]]) -> None:
+        for request in requests:
+            if type(request) is tuple:
+                self._queue.add_at(Item(controller, request[0]), request[1])
+            else:
+                self._queue.add(Item(controller, request))
+
+    # --- what is done about it ---
+
+    def _handle_due(self) -> int:
+        handled = 0
+        for _ in range(len(self._queue)):
+            with self._lock:
+                item = self._queue.pop()
+            if item is None:
+                break
+            self._handle(item)
+            handled += 1
+        return handled
+
+    def _handle(self, item: Item) -> None:
+        """Decide, carry out, take in the answers; then forget the request or try again later."""
+        with self._lock:
+            decision, error = self._decide(item)
+        failures = self._carry_out(item, decision)
+        with self._wake:
+            if error is None and not failures:
+                self._succeeded(item, decision)
+            elif not (decision.once and any(isinstance(each.error, NotFound) for each in failures)):
+                self._retry(item, patient=isinstance(error, NotYet))
+            self._queue.done(item)
+            self._wake.notify_all()
+
+    def _decide(self, item: Item) -> tuple[Decision, PumiceError | None]:
+        controller = self._controllers[item.controller]
+        try:
+            return controller.reconcile(item.request, self._clock.now()), None
+        except PumiceError as error:
+            told = controller.failed(item.request, None, error)
+            return Decision.telling(told), error
+
+    def _carry_out(self, item: Item, decision: Decision) -> Sequence[Failure]:
+        controller = self._controllers[item.controller]
+        failures = carry_out(self._recorder, decision, self._apply, self._clock)
+        told = [each for failure in failures for each in controller.failed(item.request, failure.operation, failure.error)]
+        if told:
+            carry_out(self._recorder, Decision.telling(told), self._apply, self._clock)
+        with self._lock:
+            self._take_in_answers()
+        return failures
+
+    def _succeeded(self, item: Item, decision: Decision) -> None:
+        self._queue.forget(item)
+        self._patient.discard(item)
+        self._request(item.controller, decision.follow_up)
+        for request in decision.cancelled:
+            self._queue.cancel(Item(item.controller, request))
+        for request, when in decision.later:
+            self._queue.add_at(Item(item.controller, request), when)
+
+    def _retry(self, item: Item, *, patient: bool) -> None:
+        """Again after a while. What waits for a person is not counted; anything else has a budget."""
+        if patient:
+            self._patient.add(item)
+        elif item in self._patient:
+            self._patient.discard(item)
+            self._queue.forget(item)
+        times = self._queue.retry(item)
+        if patient or self._settings.max_requeue < 0 or times <= self._settings.max_requeue:
+            return
+        self._queue.cancel(item)
+        log.warning("giving up %s after %d attempts", item.request, times)
+        try:
+            decision = self._controllers[item.controller].gave_up(item.request, self._clock.now())
+        except PumiceError as error:
+            log.warning("giving up %s: %s", item.request, error)
+            return
+        self._carry_out(item, decision)
+
+    def _take_in_answers(self) -> None:
+        """Our own writes are known at once, before the watch tells."""
+        changes = []
+        for kind, key, answer in self._recorder.answers():
+            if kind in self.kinds:
+                changes.append(
+                    self.store.put(kind, answer) if answer is not None
+                    else self.store.assume_deleted(kind, key, self._clock.now()))  # fmt: skip
+            elif (kind, key) in self._read:
+                self._read[kind, key] = answer
+        self._observe(changes)
+
+    # --- what controllers may look at ---
+
+    def read(self, kind: Kind, key: Key) -> Json | None:
+        if kind in self.kinds:
+            return self.store.get(kind, key)
+        if (kind, key) not in self._read:
+            while len(self._read) >= REMEMBERED:
+                del self._read[next(iter(self._read))]
+            try:
+                self._read[kind, key] = self._cluster.get(kind, key)
+            except NotFound:
+                self._read[kind, key] = None
+        return self._read[kind, key]
+
+    def forget(self, kind: Kind, key: Key) -> None:
+        self._read.pop((kind, key), None)
+
+    def _group_of(self, item: Item) -> Hashable:
+        return item.controller, self._controllers[item.controller].group_of(item.request)

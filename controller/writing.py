@@ -1,0 +1,113 @@
+"""Carrying a decision out: stage by stage, with the answers kept for the store, and what may fail without harm."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from controller.reconciler import Decision
+from extender.api.errors import AlreadyExists, ClusterError, Conflict, NotFound
+from extender.api.meta import POD, Json, Key, Kind, key_of
+from extender.api.operations import Bind, Create, Delete, Emit, Evict, Operation, Patch, PatchStatus
+from extender.cluster.clock import Clock
+from extender.cluster.port import Writer
+
+Answer = tuple[Kind, Key, Json | None]  # None: deleted
+
+
+class Failure(NamedTuple):
+    operation: Operation
+    error: ClusterError
+
+
+class Apply(Protocol):
+    """Carries operations out, whatever becomes of the others; see extender/cluster/apply.py."""
+
+    def __call__(self, writer: Writer, operations: Sequence[Operation], *, clock: Clock,
+                 on_failure: Callable[[Operation, ClusterError], None]) -> object: ...  # fmt: skip
+
+
+class Recorder:
+    """A Writer that remembers the answers of another one. Thread-safe."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._answers: list[Answer] = []
+        self._lock = threading.Lock()
+
+    def answers(self) -> list[Answer]:
+        """Those since the last call, in order."""
+        with self._lock:
+            answers, self._answers = self._answers, []
+            return answers
+
+    def create(self, kind: Kind, obj: Json, *, dry_run: bool = False) -> Json:
+        return self._keep(kind, self._writer.create(kind, obj, dry_run=dry_run), dry_run)
+
+    def update(self, kind: Kind, obj: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
+        return self._keep(kind, self._writer.update(kind, obj, subresource=subresource, dry_run=dry_run), dry_run)
+
+    def patch(self, kind: Kind, key: Key, patch: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
+        return self._keep(kind, self._writer.patch(kind, key, patch, subresource=subresource, dry_run=dry_run), dry_run)
+
+    def json_patch(self, kind: Kind, key: Key, patch: list[Json], *, subresource: str = "", dry_run: bool = False) -> Json:
+        return self._keep(kind, self._writer.json_patch(kind, key, patch, subresource=subresource, dry_run=dry_run), dry_run)
+
+    def delete(self, kind: Kind, key: Key, *, uid: str = "", propagation: str = "Background",
+               grace_seconds: int | None = None, dry_run: bool = False) -> None:  # fmt: skip
+        self._writer.delete(kind, key, uid=uid, propagation=propagation, grace_seconds=grace_seconds, dry_run=dry_run)
+        if not dry_run:
+            with self._lock:
+                self._answers.append((kind, key, None))
+
+    def bind(self, pod: Key, node: str, *, uid: str = "", annotations: dict[str, str] | None = None) -> None:
+        self._writer.bind(pod, node, uid=uid, annotations=annotations)
+
+    def evict(self, pod: Key, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        self._writer.evict(pod, uid=uid, grace_seconds=grace_seconds)
+
+    def _keep(self, kind: Kind, answer: Json, dry_run: bool) -> Json:
+        if not dry_run:
+            with self._lock:
+                self._answers.append((kind, key_of(answer), answer))
+        return answer
+
+
+def carry_out(writer: Writer, decision: Decision, apply: Apply, clock: Clock) -> list[Failure]:
+    """The failures that matter. What comes after one is left out, but for stages to be done regardless of others'."""
+    failures: list[Failure] = []
+
+    def note(operation: Operation, error: ClusterError) -> None:
+        if decision.once or not harmless(operation, error):
+            failures.append(Failure(operation, error))
+
+    for stage in decision.stages:
+        failed = {target(each.operation) for each in failures}
+        operations = [each for each in stage.operations if target(each) not in failed]
+        if operations and (stage.regardless or not failures):
+            apply(writer, operations, clock=clock, on_failure=note)
+    return failures
+
+
+def harmless(operation: Operation, error: ClusterError) -> bool:
+    """The world is as the operation would have made it, or an event could not be written."""
+    match operation:
+        case Emit():
+            return True
+        case Create():
+            return isinstance(error, AlreadyExists)
+        case Delete():  # a Conflict: another object of the name
+            return isinstance(error, (NotFound, Conflict))
+        case _:
+            return isinstance(error, NotFound)
+
+
+def target(operation: Operation) -> tuple[Kind, Key]:
+    match operation:
+        case Bind() | Evict():
+            return POD, operation.pod
+        case Create():
+            return operation.kind, key_of(operation.object)
+        case Patch() | PatchStatus() | Delete() | Emit():
+            return operation.kind, operation.key
