@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from extender.api.errors import BadRequest
+from extender.api.errors import BadRequest, Denied
 from extender.api.meta import (
     KINDS,
     NAMESPACE,
@@ -173,7 +173,7 @@ class MemoryCluster:
     def load(self, objects: Iterable[Json]) -> Sequence[Json]:
         """Store objects just as they are found in a running cluster: status, uid, times and all, asking no admission.
 
-        Defaults are filled in. Raises AlreadyExists; an object that is there already with the same content stays."""
+        Defaults are filled in; a pod may name a priority class that is not there. Raises AlreadyExists."""
         stored = []
         for obj in objects:
             new = _copy(obj)
@@ -182,7 +182,10 @@ class MemoryCluster:
                 metadata.place(kind, new)
                 metadata.complete(kind, new, uid=self._next_uid(), now=format_time(self.clock.now()))
                 store = self._store(kind)
-                new = core_kinds.with_defaults(kind, new, None, self._priority_classes)
+                try:
+                    new = core_kinds.with_defaults(kind, new, None, self._priority_classes)
+                except Denied:
+                    new = core_kinds.with_defaults(kind, new, new, self._priority_classes)
                 self._give_name(store, new)
                 if store.get(key_of(new)) is not None:
                     raise refusals.already_exists(kind, new["metadata"]["name"])
