@@ -32,6 +32,7 @@ from extender.api.workload import ReplicaSet, ReplicationController, StatefulSet
 from extender.core import status as st
 from extender.core.axis import Axis
 from extender.core.columns import LabelColumns
+from extender.core.queue_facts import QueueFacts
 from extender.core.shapes import Shape, Shapes
 from extender.core.tables import JobTable, NodeTable, TaskTable
 from extender.core.traits import NodeTraits
@@ -50,7 +51,7 @@ class Mirror:
         self.nodes = NodeTable()
         self.tasks = TaskTable()
         self.jobs = JobTable()
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, QueueFacts] = {}
         self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in _FACTS}
         self.node_labels = LabelColumns()
         self.node_traits = NodeTraits()
@@ -205,7 +206,7 @@ class Mirror:
     def queue_changed(self, key: Key, changed: Queue) -> None:
         for listed in (changed.spec.capability, changed.spec.deserved, changed.spec.guarantee.resource):
             self._axis_grows(listed or {})
-        self.queues[key.name] = changed
+        self.queues[key.name] = QueueFacts.of(changed, self.axis)
 
     def queue_deleted(self, key: Key) -> None:
         self.queues.pop(key.name, None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from extender.api.meta import Key, Time
 from extender.api.node import Service
 from extender.api.operations import Operation
 from extender.core import status as st
-from extender.core.axis import BoolN, IntR
+from extender.core.axis import BoolN, IntNR, IntR
 from extender.core.conf import Conf
 from extender.core.extension_points import POINTS
 from extender.core.placement import Plan
@@ -143,6 +144,15 @@ class Session:
         """(R,) of one task, 1 in the pods column."""
         return self.shape_of(task).request  # type: ignore[no-any-return]
 
+    @cached_property
+    def shape_requests(self) -> IntNR:
+        """(S, R) what a task of each shape asks, 1 in the pods column: for sums over many tasks."""
+        requests = np.zeros((len(self.snapshot.shapes), self.future.shape[1]), dtype=np.int64)
+        for shape in self.snapshot.shapes:
+            if shape is not None:
+                requests[shape.id, : len(shape.request)] = shape.request
+        return requests
+
     def task_class(self, task: int) -> TaskClass:
         """The class of a task: tasks of one class cannot be told apart when it comes to nodes."""
         known = self._class_of.get(task)
@@ -185,8 +195,8 @@ class Session:
         return tuple(order(self, job) for order in self._flat["job_order"])
 
     def queue_order(self, row: int) -> tuple[Any, ...]:
-        name = self.queues.queue[row].metadata
-        return (*(order(self, row) for order in self._flat["queue_order"]), name.created, name.name)
+        keys = (order(self, row) for order in self._flat["queue_order"])
+        return (*keys, float(self.queues.created[row]), self.queues.name[row])
 
     def task_order(self, task: int) -> tuple[Any, ...]:
         key = self.task_key(task)

@@ -77,7 +77,7 @@ class Shapes:
             nonzero=_nonzero(spec, requests),
             best_effort=best_effort,
             gated=bool(spec.scheduling_gates),
-            blocked=bool(spec.scheduling_gates) and [gate.name for gate in spec.scheduling_gates] != [QUEUE_ALLOCATION_GATE],
+            blocked=[gate.name for gate in spec.scheduling_gates or ()] not in ([], [QUEUE_ALLOCATION_GATE]),
             selector_keys=frozenset(_selector_keys(spec)),
             own_affinity=_looks_at_pods(spec),
         )

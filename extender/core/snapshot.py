@@ -18,10 +18,12 @@ from extender.api.pod import Pod
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View
-from extender.core.axis import Axis, BoolN, IntNR
+from extender.core.axis import Amounts, Axis, BoolN, IntNR
 from extender.core.columns import LabelColumns
 from extender.core.mirror import Mirror
+from extender.core.queue_facts import QueueFacts, in_order, stacked
 from extender.core.shapes import Shape
+from extender.core.traits import NodeTraits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +41,7 @@ class Nodes:
     releasing: IntNR
     nonzero: NDArray[np.int64]  # (N, 2) used cpu and memory with kube-scheduler's defaults for empty requests
     labels: LabelColumns
+    traits: NodeTraits
 
     def __len__(self) -> int:
         return len(self.name)
@@ -59,6 +62,8 @@ class Tasks:
     priority: NDArray[np.int32]
     created: NDArray[np.float64]
     preemptable: BoolN
+    namespace: NDArray[np.int32]  # number of the namespace in `namespaces`
+    namespaces: Mapping[str, int]
     labels: LabelColumns
 
     def __len__(self) -> int:
@@ -77,11 +82,13 @@ class Jobs:
     tasks: list[dict[int, None]]
     pending_tasks: list[dict[int, None]]
     min_available: NDArray[np.int64]
+    min_resources: IntNR  # (J, R) spec.minResources, 0 where it names nothing
     priority: NDArray[np.int64]
     phase: NDArray[np.int8]
     created: NDArray[np.float64]
     allocated: IntNR  # (J, R) of tasks in the Allocated set
     pending: IntNR  # (J, R) of Pending tasks
+    blocked: IntNR  # (J, R) of Pending tasks that a foreign scheduling gate holds back
     total: IntNR  # (J, R) of all tasks
     counts: IntNR  # (J, 10) tasks by status
     pending_best_effort: NDArray[np.int64]
@@ -99,6 +106,10 @@ class Queues:
     name: list[str]
     queue: list[Queue]
     rows: Mapping[str, int]
+    created: NDArray[np.float64]
+    capability: Amounts  # (Q, R) spec.capability, spec.deserved and spec.guarantee.resource, and what they name
+    deserved: Amounts
+    guarantee: Amounts
 
     def __len__(self) -> int:
         return len(self.name)
@@ -119,7 +130,7 @@ class Snapshot:
     def build(mirror: Mirror) -> Snapshot:
         """Copy the mirror's columns. O(N·R + T + J·R) bytes, no loop over objects except the jobs' queue names."""
         n, t, j = len(mirror.nodes.name), len(mirror.tasks.key), len(mirror.jobs.key)
-        queues = _queues(mirror.queues)
+        queues = _queues(mirror.queues, len(mirror.axis))
         node, task, job = mirror.nodes, mirror.tasks, mirror.jobs
         rows = queues.rows
         return Snapshot(
@@ -128,12 +139,13 @@ class Snapshot:
                 name=node.name, node=node.node, rows=node.rows, tasks=node.tasks, lookers=node.lookers,
                 exists=_copy(node.exists, n), allocatable=_copy(node.allocatable, n), used=_copy(node.used, n),
                 releasing=_copy(node.releasing, n), nonzero=_copy(node.nonzero, n), labels=mirror.node_labels,
+                traits=mirror.node_traits,
             ),
             tasks=Tasks(
                 key=task.key, pod=task.pod, role=task.role, rows=task.rows,
                 status=_copy(task.status, t), node=_copy(task.node, t), job=_copy(task.job, t), shape=_copy(task.shape, t),
                 priority=_copy(task.priority, t), created=_copy(task.created, t), preemptable=_copy(task.preemptable, t),
-                labels=mirror.task_labels,
+                namespace=_copy(task.namespace, t), namespaces=task.namespaces, labels=mirror.task_labels,
             ),
             jobs=Jobs(
                 key=job.key, group=job.group, rows=job.rows, queue_name=job.queue,
@@ -141,6 +153,7 @@ class Snapshot:
                 tasks=job.tasks, pending_tasks=job.pending_tasks,
                 min_available=_copy(job.min_available, j), priority=_copy(job.priority, j), phase=_copy(job.phase, j),
                 created=_copy(job.created, j), allocated=_copy(job.allocated, j), pending=_copy(job.pending, j),
+                blocked=_copy(job.blocked, j), min_resources=_copy(job.min_resources, j),
                 total=_copy(job.total, j), counts=_copy(job.counts, j),
                 pending_best_effort=_copy(job.pending_best_effort, j),
                 shown=_copy(job.shown, j), shows_scheduled=_copy(job.shows_scheduled, j),
@@ -158,7 +171,15 @@ def _copy(column: NDArray[Any], rows: int) -> NDArray[Any]:
     return copied
 
 
-def _queues(by_name: Mapping[str, Queue]) -> Queues:
-    ordered = sorted(by_name.values(), key=lambda q: (q.metadata.created, q.metadata.name))
-    names = [q.metadata.name for q in ordered]
-    return Queues(name=names, queue=ordered, rows={name: i for i, name in enumerate(names)})
+def _queues(by_name: Mapping[str, QueueFacts], width: int) -> Queues:
+    facts = in_order(by_name)
+    names = [fact.queue.metadata.name for fact in facts]
+    return Queues(
+        name=names,
+        queue=[fact.queue for fact in facts],
+        rows={name: i for i, name in enumerate(names)},
+        created=np.array([fact.created for fact in facts], dtype=np.float64),
+        capability=stacked([fact.capability for fact in facts], width),
+        deserved=stacked([fact.deserved for fact in facts], width),
+        guarantee=stacked([fact.guarantee for fact in facts], width),
+    )

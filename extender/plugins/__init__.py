@@ -9,8 +9,11 @@ from extender.plugins.binpack import Binpack
 from extender.plugins.conformance import Conformance
 from extender.plugins.drf import Drf
 from extender.plugins.gang import Gang
+from extender.plugins.overcommit import Overcommit
 from extender.plugins.pdb import Pdb
 from extender.plugins.priority import Priority
+from extender.plugins.proportion import Proportion
+from extender.plugins.resourcequota import ResourceQuotaPlugin
 from extender.plugins.sla import Sla
 
 PLUGINS: dict[str, type[Plugin[Any]]] = {
@@ -20,8 +23,11 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
         Conformance,
         Drf,
         Gang,
+        Overcommit,
         Pdb,
         Priority,
+        Proportion,
+        ResourceQuotaPlugin,
         Sla,
     )
 }
