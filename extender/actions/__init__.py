@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.actions import allocate, backfill, enqueue
+from extender.actions import allocate, backfill, enqueue, preempt, reclaim
 from extender.core.conf import Action
 
 ACTIONS: dict[str, Action] = {
@@ -11,6 +11,8 @@ ACTIONS: dict[str, Action] = {
         enqueue.ACTION,
         allocate.ACTION,
         backfill.ACTION,
+        preempt.ACTION,
+        reclaim.ACTION,
     )
 }
 

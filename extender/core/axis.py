@@ -16,10 +16,12 @@ from extender.api.errors import InvalidObject
 
 IntR = NDArray[np.int64]  # (R,) amounts
 IntNR = NDArray[np.int64]  # (N, R)
+IntN = NDArray[np.int64]  # (N,) or (K,)
 FloatR = NDArray[np.float64]
 FloatN = NDArray[np.float64]
 BoolN = NDArray[np.bool_]
 BoolR = NDArray[np.bool_]
+Rows = NDArray[np.intp]  # (K,) row numbers of a table
 
 CPU, MEMORY, PODS = 0, 1, 2
 _MILLI, _UNIT = 10**6, 10**9  # nano-units in a column's unit

@@ -17,6 +17,8 @@ combination rule are in extension_points.py. The signatures (all methods take th
     batch_node_order(ssn, cls, feasible) -> Across | None         points for all N rows that depend on which are feasible
     best_node(ssn, cls, scores) -> row | None
     preemptable, reclaimable(ssn, task, candidates) -> [task] | None      None abstains; order is kept
+    evictable(ssn, hook, task, rows) -> BoolK    for speed only, for plugins that have `hook` (preemptable, reclaimable): which of
+                                                 the task rows (K,) it may choose at all; it never chooses one that is False
     overused(ssn, queue) -> bool
     preemptive(ssn, queue, request) -> bool
     allocatable(ssn, queue, request, count) -> int        how many of `count` tasks that ask `request` each the queue may take

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from extender.api import pod as pods
 from extender.api.meta import parse_time
 from extender.core import status as st
-from extender.core.axis import BoolN, IntNR
+from extender.core.axis import BoolN, Rows
 from extender.core.placement import Plan
 from extender.core.session import Session
 from extender.core.statement import Statement
 
 BoolT = NDArray[np.bool_]  # (T,) which tasks
-Rows = NDArray[np.intp]
 _PRIORITY_OFFSET = 2**31  # makes every priority positive, so that more victims never weigh less
 
 
@@ -55,7 +54,6 @@ class VictimSearch:
         queues = np.append(ssn.jobs.queue, -1)
         self.queue: NDArray[np.int32] = queues[ssn.tasks.job]  # (T,)
         self.may_leave: BoolT = live[ssn.tasks.job] & ssn.tasks.preemptable & (ssn.tasks.node >= 0)
-        self._requests = _requests(ssn)
         self._failed: set[Hashable] = set()
 
     # --- the way in -------------------------------------------------------------------------------------------------------
@@ -162,7 +160,7 @@ class VictimSearch:
         reach = np.ones(len(ssn.nodes), dtype=bool)
         for column, amount in zip(plan.asked, plan.amount, strict=True):
             free = ssn.future[:, column].copy()
-            np.add.at(free, nodes, self._requests[shapes, column])
+            np.add.at(free, nodes, ssn.shape_requests[shapes, column])
             reach &= free >= amount
         return reach
 
@@ -207,7 +205,7 @@ class VictimSearch:
         ssn = self.ssn
         tenants = [tenant for tenant in ssn.nodes.tasks[node] if candidates[tenant]]
         chosen = ssn.victims(self.hook, task, self.in_order(task, tenants)) if tenants else []
-        room = ssn.future[node] + self._requests[ssn.tasks.shape[chosen]].sum(axis=0)
+        room = ssn.future[node] + ssn.shape_requests[ssn.tasks.shape[chosen]].sum(axis=0)
         if (room[plan.asked] < plan.amount).any():
             return None
         with ssn.statement() as trial:
@@ -249,7 +247,7 @@ class VictimSearch:
 
     def _room_without(self, plan: Plan, node: int, victims: Sequence[int], spared: int) -> bool:
         rows = self.ssn.tasks.shape[[victim for victim in victims if victim != spared]]
-        room = self.ssn.future[node] + self._requests[rows].sum(axis=0)
+        room = self.ssn.future[node] + self.ssn.shape_requests[rows].sum(axis=0)
         return bool((room[plan.asked] >= plan.amount).all())
 
     # --- the order of victims -------------------------------------------------------------------------------------------
@@ -298,15 +296,6 @@ class VictimSearch:
         highest = max(priorities)
         starts = [_started(self.ssn, v) for v, p in zip(victims, priorities, strict=True) if p == highest]
         return highest, sum(p + _PRIORITY_OFFSET for p in priorities), len(victims), -min(starts)
-
-
-def _requests(ssn: Session) -> IntNR:
-    """(S, R) what a task of each shape asks."""
-    requests = np.zeros((len(ssn.snapshot.shapes), ssn.future.shape[1]), dtype=np.int64)
-    for shape in ssn.snapshot.shapes:
-        if shape is not None:
-            requests[shape.id, : len(shape.request)] = shape.request
-    return requests
 
 
 def _pod_priority(ssn: Session, task: int) -> int:

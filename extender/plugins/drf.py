@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.core.axis import FloatN, FloatR, IntNR, IntR
+from extender.core.axis import BoolN, FloatN, FloatR, IntNR, IntR, Rows
 from extender.core.plugin import Change, NoArgs, Plugin
 from extender.core.session import Session
 
@@ -48,6 +48,13 @@ class Drf(Plugin[NoArgs]):
             if mine < theirs or abs(mine - theirs) <= SAME:
                 victims.append(victim)
         return victims
+
+    def evictable(self, ssn: Session, hook: str, task: int, rows: Rows) -> BoolN:
+        """Tasks without which their job keeps enough, were each the only one to go."""
+        del hook
+        mine = self._share(self.taken[ssn.job_of(task)] + ssn.request(task))
+        kept = self.taken[ssn.tasks.job[rows]] - ssn.shape_requests[ssn.tasks.shape[rows]]
+        return dominant_shares(kept, self.total) >= mine - SAME
 
     def allocated(self, ssn: Session, change: Change) -> None:
         del ssn

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from extender.core import status as st
-from extender.core.axis import BoolN
+from extender.core.axis import BoolN, Rows
 from extender.core.members import ALIVE, READY_OR_PROMISED, Members
 from extender.core.plugin import NoArgs, Plugin, Refused, Vote
 from extender.core.session import Session
@@ -110,3 +110,9 @@ class Gang(Plugin[NoArgs]):
         return victims
 
     reclaimable = preemptable
+
+    def evictable(self, ssn: Session, hook: str, task: int, rows: Rows) -> BoolN:
+        """Tasks of jobs that have more than minMember."""
+        del hook, task
+        more: BoolN = ssn.job_counts[:, st.IS_READY].sum(axis=1) > ssn.jobs.min_available
+        return more[ssn.tasks.job[rows]]

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from extender.core import status as st
+from extender.core.axis import BoolN, Rows
 from extender.core.plugin import NoArgs, Plugin
 from extender.core.session import Session
 
@@ -32,6 +35,13 @@ class Priority(Plugin[NoArgs]):
             if (other := ssn.job_of(victim)) >= 0
             and (tasks[victim] < tasks[task] if other == job else jobs[other] < jobs[job])
         ]
+
+    def evictable(self, ssn: Session, hook: str, task: int, rows: Rows) -> BoolN:
+        del hook
+        job, jobs = ssn.job_of(task), ssn.tasks.job[rows]
+        lower = ssn.jobs.priority[jobs] < ssn.jobs.priority[job]
+        within: BoolN = np.where(jobs == job, ssn.tasks.priority[rows] < ssn.tasks.priority[task], lower)
+        return within
 
     def job_starving(self, ssn: Session, job: int) -> bool:
         """Some task has neither a node nor the promise of one."""
