@@ -80,5 +80,7 @@ class LabelColumns:
             case "DoesNotExist":
                 return np.equal(column, 0)
         wanted = [self.code(requirement.key, value) for value in requirement.values or ()]
+        if not wanted or requirement.operator not in ("In", "NotIn"):
+            return np.zeros(size, dtype=bool)  # the API server would have refused it
         among = np.isin(column, wanted)
         return among if requirement.operator == "In" else ~among

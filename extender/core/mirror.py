@@ -24,7 +24,7 @@ from extender.api.node import (
     Service,
 )
 from extender.api.operations import Bind, Evict, Operation
-from extender.api.pod import Pod
+from extender.api.pod import Pod, sized
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view
@@ -134,7 +134,7 @@ class Mirror:
         self._add_task(key, pod, status, ours)
 
     def _add_task(self, key: Key, pod: Pod, status: int, ours: bool) -> None:
-        shape = self.shapes.of(pod.spec, key)
+        shape = self.shapes.of(sized(pod), key)
         self._axis_widen()
         if shape.users == 0:
             for label in shape.selector_keys:

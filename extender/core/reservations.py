@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from extender.api.meta import Time
 
-
 _FIRST_DELAY, _MAX_DELAY = 1.0, 300.0
 
 
