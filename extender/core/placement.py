@@ -176,8 +176,7 @@ class _Ahead:
         taken = self.taken[node] = self.taken.get(node, 0) + 1
         known = self.known.get(node)
         if known is None and not self.known:
-            best = np.argpartition(-head, min(count, len(head)) - 1)[: min(count, len(head))]
-            self._look(np.union1d(best[head[best] > NOWHERE], [node]), 1, _AHEAD)
+            self._look(np.union1d(_best_rows(head, count), [node]), 1, _AHEAD)
             known = self.known[node]
         if known is None or len(known) < taken:
             self._look(np.array([node]), taken, _FAR)
@@ -198,6 +197,17 @@ class _Ahead:
         scores[~room] = NOWHERE
         for row, seen in zip(rows.tolist(), scores.reshape(len(rows), steps).tolist(), strict=True):
             self.known.setdefault(row, []).extend(seen)
+
+
+def _best_rows(head: FloatN, count: int) -> IntN:
+    """The rows of the `count` highest feasible scores; of equal ones the lowest rows."""
+    feasible = np.flatnonzero(head > NOWHERE)
+    if len(feasible) <= count:
+        return feasible
+    scores = head[feasible]
+    limit = np.partition(scores, -count)[-count]
+    above = feasible[scores > limit]
+    return np.concatenate([above, feasible[scores == limit][: count - len(above)]])
 
 
 def _any(refusals: list[Refusal], size: int) -> BoolN:
