@@ -35,6 +35,7 @@ from extender.cluster.matching import predicate
 from extender.cluster.owners import Owners
 from extender.cluster.patches import json_patch, merge_patch
 from extender.cluster.port import Admission, AdmissionRequest, Listing, WatchEvent
+from extender.cluster.quota import Quotas
 from extender.cluster.store import Store, matching
 from extender.cluster.watching import MemoryWatch
 
@@ -57,6 +58,7 @@ class MemoryCluster:
         self._version = 0
         self._uids = 0
         self._budgets = Budgets(self, clock)
+        self._quotas = Quotas(self)
         self.load(core_kinds.BUILT_IN)
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -112,6 +114,7 @@ class MemoryCluster:
             metadata.check(kind, new)
             core_kinds.check(kind, new, None)
             self._validated("CREATE", kind, key, new, None, dry_run)
+            self._quotas.admit(kind, new)
             if store.get(key) is not None:
                 raise refusals.already_exists(kind, key.name)
             return new if dry_run else self._put(store, key, new, None)
@@ -198,6 +201,7 @@ class MemoryCluster:
             before = self._version
             collect(self)
             self._budgets.settle()
+            self._quotas.settle()
             return self._version - before
 
     # --- how a write goes ---------------------------------------------------------------------------------------------
