@@ -116,7 +116,7 @@ class NodeTable:
 class TaskTable:
     """One row per pod that we follow. `job` and `node` are rows or -1."""
 
-    COLUMNS = ("status", "node", "job", "shape", "priority", "created", "preemptable")
+    COLUMNS = ("status", "node", "job", "shape", "priority", "created", "preemptable", "namespace")
 
     def __init__(self) -> None:
         self.rows: dict[Key, int] = {}
@@ -130,6 +130,8 @@ class TaskTable:
         self.priority = np.zeros(_FIRST, dtype=np.int32)
         self.created = np.zeros(_FIRST, dtype=np.float64)
         self.preemptable = np.zeros(_FIRST, dtype=bool)
+        self.namespace = np.zeros(_FIRST, dtype=np.int32)
+        self.namespaces: dict[str, int] = {}  # in the order in which they were met
         self._free: list[int] = []
 
     def add(self, key: Key, pod: Pod, shape: int, status: int, node: int, job: int) -> int:
@@ -148,6 +150,7 @@ class TaskTable:
         self.status[row], self.node[row], self.job[row], self.shape[row] = status, node, job, shape
         self.priority[row] = task_priority(pod)
         self.created[row] = pod.metadata.created
+        self.namespace[row] = self.namespaces.setdefault(key.namespace, len(self.namespaces))
         self.preemptable[row] = flag(pod.metadata.annotation(names.PREEMPTABLE), pod.metadata.label(names.PREEMPTABLE), True)
         return row
 
@@ -156,7 +159,7 @@ class TaskTable:
         assert key is not None
         del self.rows[key]
         self.key[row], self.pod[row], self.role[row] = None, None, ""
-        self.status[row], self.node[row], self.job[row] = 0, -1, -1
+        self.status[row], self.node[row], self.job[row], self.namespace[row] = 0, -1, -1, -1
         self._free.append(row)
 
 
@@ -164,8 +167,8 @@ class JobTable:
     """One row per PodGroup, or per group name that a pod of ours names. Sums are (J, R) int64 and (J, 10) by task status."""
 
     COLUMNS = (
-        "min_available", "priority", "phase", "created", "allocated", "pending", "total", "counts", "pending_best_effort",
-        "shown", "shows_scheduled",
+        "min_available", "min_resources", "priority", "phase", "created", "allocated", "pending", "blocked", "total", "counts",
+        "pending_best_effort", "shown", "shows_scheduled",
     )  # fmt: skip
 
     def __init__(self, width: int = 3) -> None:
@@ -182,6 +185,8 @@ class JobTable:
         self.created = np.zeros(_FIRST, dtype=np.float64)
         self.allocated = np.zeros((_FIRST, width), dtype=np.int64)
         self.pending = np.zeros((_FIRST, width), dtype=np.int64)
+        self.blocked = np.zeros((_FIRST, width), dtype=np.int64)
+        self.min_resources = np.zeros((_FIRST, width), dtype=np.int64)
         self.total = np.zeros((_FIRST, width), dtype=np.int64)
         self.counts = np.zeros((_FIRST, st.STATUSES), dtype=np.int64)
         self.pending_best_effort = np.zeros(_FIRST, dtype=np.int64)
@@ -212,8 +217,9 @@ class JobTable:
         self.rows[key] = row
         return row
 
-    def set(self, row: int, group: PodGroup, queue: str, priority: int) -> None:
+    def set(self, row: int, group: PodGroup, queue: str, priority: int, min_resources: IntR) -> None:
         self.group[row] = group
+        self.min_resources[row] = min_resources
         self.queue[row] = queue
         self.min_available[row] = group.spec.min_member
         self.priority[row] = priority
@@ -222,6 +228,11 @@ class JobTable:
         self.created[row] = group.metadata.created
         self.shown[row] = group.status.running, group.status.succeeded, group.status.failed
         self.shows_scheduled[row] = any(c.type == "Scheduled" and c.status == "True" for c in group.status.conditions or ())
+
+    def unset(self, row: int) -> None:
+        """The PodGroup is gone; the row stays while tasks name it."""
+        self.group[row], self.queue[row] = None, ""
+        self.drop_if_empty(row)
 
     def drop_if_empty(self, row: int) -> None:
         key = self.key[row]
@@ -242,6 +253,8 @@ class JobTable:
         if status == st.PENDING:
             self.pending[row, :width] += change
             self.pending_best_effort[row] += sign * shape.best_effort
+            if shape.blocked:
+                self.blocked[row, :width] += change
         if sign > 0:
             self.tasks[row][task] = None
             if status == st.PENDING:
@@ -253,6 +266,8 @@ class JobTable:
     def widen(self, width: int) -> None:
         self.allocated = _wider(self.allocated, width, "C")
         self.pending = _wider(self.pending, width, "C")
+        self.blocked = _wider(self.blocked, width, "C")
+        self.min_resources = _wider(self.min_resources, width, "C")
         self.total = _wider(self.total, width, "C")
         self.width = width
 

@@ -9,8 +9,10 @@ from extender.plugins.binpack import Binpack
 from extender.plugins.conformance import Conformance
 from extender.plugins.drf import Drf
 from extender.plugins.gang import Gang
+from extender.plugins.nodeorder import NodeOrder
 from extender.plugins.overcommit import Overcommit
 from extender.plugins.pdb import Pdb
+from extender.plugins.predicates import Predicates
 from extender.plugins.priority import Priority
 from extender.plugins.proportion import Proportion
 from extender.plugins.resourcequota import ResourceQuotaPlugin
@@ -23,8 +25,10 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
         Conformance,
         Drf,
         Gang,
+        NodeOrder,
         Overcommit,
         Pdb,
+        Predicates,
         Priority,
         Proportion,
         ResourceQuotaPlugin,

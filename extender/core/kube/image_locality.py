@@ -1,0 +1,43 @@
+"""ImageLocality: nodes that have the pod's images already. Source: k8s.io/kubernetes v1.36.1, imagelocality."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from extender.api.pod import PodSpec
+from extender.core.axis import IntN
+from extender.core.kube.normalise import MAX
+from extender.core.snapshot import Nodes
+
+_MIB = 1024 * 1024
+_LEAST = 23 * _MIB  # below it an image is worth nothing
+_MOST_PER_CONTAINER = 1000 * _MIB
+
+
+def points(spec: PodSpec, nodes: Nodes) -> IntN | None:
+    """(N,) 0..100; None where no node has any of the images."""
+    there = nodes.traits.images
+    wanted = [there[name] for name in _images(spec) if name in there]
+    if not wanted:
+        return None
+    number = int(nodes.exists.sum())
+    total: IntN = np.zeros(len(nodes), dtype=np.int64)
+    for on in wanted:
+        rows = np.fromiter(on, dtype=np.intp, count=len(on))
+        sizes = np.fromiter(on.values(), dtype=np.float64, count=len(on))
+        total[rows] += (sizes * (len(on) / number)).astype(np.int64)
+    most = _MOST_PER_CONTAINER * (len(spec.containers) + len(spec.init_containers or ()))
+    clamped = np.clip(total, _LEAST, most)
+    return MAX * (clamped - _LEAST) // (most - _LEAST)
+
+
+def _images(spec: PodSpec) -> list[str]:
+    """Of init containers, containers and image volumes, one entry for each use."""
+    used = [c.image for c in (*(spec.init_containers or ()), *spec.containers)]
+    used += [volume.image.reference for volume in spec.volumes or () if volume.image is not None]
+    return [_normalised(name) for name in used]
+
+
+def _normalised(name: str) -> str:
+    """The name as a node's status gives it: with a tag."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"

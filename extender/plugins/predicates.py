@@ -1,0 +1,156 @@
+"""predicates -- which nodes may take a pod: kube-scheduler's filters, without the one for amounts (the actions compare those).
+
+pods on the node, NodeUnschedulable, NodeAffinity, TaintToleration, NodePorts look at one node at a time; InterPodAffinity and
+PodTopologySpread look across nodes, at pods that this session has placed, promised room or evicted, too.
+The rules are in core/kube. Source: volcano ed72c7c, pkg/scheduler/plugins/predicates/predicates.go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from extender.api.pod import PodSpec
+from extender.core.axis import PODS, BoolN
+from extender.core.kube import inter_pod_affinity, node_affinity, ports, taints, topology_spread, unschedulable
+from extender.core.kube.neighbours import DomainCounts, Neighbours
+from extender.core.kube.pod_terms import Lookers
+from extender.core.plugin import Arguments, At, Change, Plugin, Refusal, TaskClass
+from extender.core.session import Session
+from extender.core.snapshot import Nodes
+
+TOO_MANY_PODS = "node(s) pod number exceeded"
+
+# Filters that look at nodes only: one answer per class and session. What they refuse, evictions cannot cure.
+_STATIC: tuple[tuple[str, str, Callable[[PodSpec, Nodes], BoolN | None]], ...] = (
+    ("", unschedulable.REASON, unschedulable.refused),
+    ("node_affinity", node_affinity.REASON, node_affinity.refused),
+    ("taints", taints.REASON, taints.refused),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicatesArgs:
+    node_affinity: bool = True
+    ports: bool = True
+    taints: bool = True
+    pod_affinity: bool = True
+    topology_spread: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class _Found:
+    """What was worked out for one class."""
+
+    static: list[tuple[str, BoolN]]
+    ports: DomainCounts | None
+    affinity: inter_pod_affinity.Rules | None
+    spread: topology_spread.Rules | None
+
+
+class Predicates(Plugin[PredicatesArgs]):
+    name: ClassVar[str] = "predicates"
+
+    @classmethod
+    def parse(cls, arguments: Arguments) -> PredicatesArgs:
+        # The cache of predicates saves nothing here, where a class is judged once; volumes and claims are not judged yet.
+        for unused in ("CacheEnable", "NodeVolumeLimitsEnable", "VolumeZoneEnable", "VolumeBindingEnable",
+                       "DynamicResourceAllocationEnable"):  # fmt: skip
+            arguments.boolean(f"predicate.{unused}", True)
+        arguments.integer("volumebinding.bindTimeoutSeconds", 600)
+        arguments.integer("volumebinding.weight", 1)
+        arguments.integer("dynamicresources.filterTimeoutSeconds", 10)
+        arguments.anything("volumebinding.shape")
+        return PredicatesArgs(
+            node_affinity=arguments.boolean("predicate.NodeAffinityEnable", True),
+            ports=arguments.boolean("predicate.NodePortsEnable", True),
+            taints=arguments.boolean("predicate.TaintTolerationEnable", True),
+            pod_affinity=arguments.boolean("predicate.PodAffinityEnable", True),
+            topology_spread=arguments.boolean("predicate.PodTopologySpreadEnable", True),
+        )
+
+    def open(self, ssn: Session) -> None:
+        self._neighbours = Neighbours(ssn.snapshot)
+        self._lookers: Lookers | None = None
+        self._ports: dict[int, list[ports.HostPort]] | None = None
+
+    def pre_predicate(self, ssn: Session, cls: TaskClass) -> str | None:
+        del ssn
+        if self.args.node_affinity and node_affinity.names(cls.spec) == frozenset():
+            return f"plugin NodeAffinity pre-predicates failed {node_affinity.CONFLICT}"
+        return None
+
+    def predicate(self, ssn: Session, cls: TaskClass, at: At) -> list[Refusal]:
+        found = self._found(ssn, cls)
+        refusals: list[Refusal] = []
+        full = at.requested[:, PODS] >= at.allocatable[:, PODS]
+        if full.any():
+            refusals.append(Refusal(TOO_MANY_PODS, full, plugin=self.name))
+        for reason, mask in found.static:
+            there = mask[at.rows]
+            if there.any():
+                refusals.append(Refusal(reason, there, unresolvable=True, plugin=self.name))
+        if found.ports is not None:
+            taken = (found.ports.counts[at.rows + 1] > 0) | (at.extra > 0)
+            if taken.any():
+                refusals.append(Refusal(ports.REASON, taken, plugin=self.name))
+        return refusals
+
+    def predicate_across(self, ssn: Session, cls: TaskClass) -> list[Refusal] | None:
+        found = self._found(ssn, cls)
+        if found.affinity is None and found.spread is None:
+            return None
+        refusals: list[Refusal] = []
+
+        def refuse(reason: str, mask: BoolN | None, unresolvable: bool = False) -> None:
+            if mask is not None and mask.any():
+                refusals.append(Refusal(reason, mask, unresolvable, self.name))
+
+        if found.affinity is not None:
+            refuse(inter_pod_affinity.AFFINITY_REASON, found.affinity.unmet_affinity(), True)
+            refuse(inter_pod_affinity.ANTI_AFFINITY_REASON, found.affinity.unmet_anti_affinity())
+            refuse(inter_pod_affinity.EXISTING_REASON, found.affinity.unmet_existing())
+        if found.spread is not None:
+            missing, skewed = found.spread.refused()
+            refuse(topology_spread.MISSING_REASON, missing, True)
+            refuse(topology_spread.REASON, skewed)
+        return refusals
+
+    def allocated(self, ssn: Session, change: Change) -> None:
+        del ssn
+        self._neighbours.moves.add(change.tasks, change.nodes, 1)
+
+    def deallocated(self, ssn: Session, change: Change) -> None:
+        del ssn
+        self._neighbours.moves.add(change.tasks, change.nodes, -1)
+
+    # --- once a class -------------------------------------------------------------------------------------------------------
+
+    def _found(self, ssn: Session, cls: TaskClass) -> _Found:
+        found: _Found | None = cls.cache.get(self.name)
+        if found is None:
+            found = cls.cache[self.name] = self._judge(ssn, cls)
+        return found
+
+    def _judge(self, ssn: Session, cls: TaskClass) -> _Found:
+        if self._lookers is None:
+            self._lookers = Lookers(self._neighbours)
+        static = [
+            (reason, mask)
+            for switch, reason, refused in _STATIC
+            if (not switch or getattr(self.args, switch)) and (mask := refused(cls.spec, ssn.nodes)) is not None
+        ]
+        return _Found(
+            static,
+            self._port_holders(cls) if self.args.ports else None,
+            inter_pod_affinity.rules(cls, self._neighbours, self._lookers) if self.args.pod_affinity else None,
+            topology_spread.rules(cls, self._neighbours) if self.args.topology_spread else None,
+        )
+
+    def _port_holders(self, cls: TaskClass) -> DomainCounts | None:
+        wanted = ports.host_ports(cls.spec)
+        if not wanted:
+            return None
+        if self._ports is None:
+            self._ports = ports.by_shape(self._neighbours.snapshot.shapes)
+        return ports.holders(wanted, self._ports, self._neighbours)
