@@ -6,6 +6,7 @@ from typing import Any
 
 from extender.core.plugin import Plugin
 from extender.plugins.binpack import Binpack
+from extender.plugins.capacity import Capacity
 from extender.plugins.conformance import Conformance
 from extender.plugins.drf import Drf
 from extender.plugins.gang import Gang
@@ -22,6 +23,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
+        Capacity,
         Conformance,
         Drf,
         Gang,
