@@ -17,7 +17,7 @@ from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
 from extender.core.plugin import Arguments, TaskClass
-from extender.core.reasons import FitErrors, explain
+from extender.core.reasons import FitErrors, explain, no_room
 from extender.core.session import Session
 from extender.core.statement import Statement
 
@@ -85,9 +85,9 @@ def place_job(ssn: Session, stmt: Statement, job: int, tasks: deque[int]) -> boo
     for equal in _runs(ssn, job, tasks):
         cls = ssn.task_class(equal[0])
         allowed = ssn.allocatable_tasks(row, cls.request, len(equal))
-        if allowed < len(equal):
-            ssn.over_limit[job] = cls.request
         placed = _place(ssn, stmt, cls, equal[:allowed]) if cls.id not in failed else 0
+        if allowed < len(equal):
+            _over_limit(ssn, stmt, job, cls, equal[allowed:])
         if placed < allowed:
             if cls.id not in failed:
                 failed[cls.id] = explain(ssn.plan(cls))
@@ -98,6 +98,14 @@ def place_job(ssn: Session, stmt: Statement, job: int, tasks: deque[int]) -> boo
         if placed and ssn.job_ready(job):
             break
     return ssn.job_ready(job) or ssn.job_pipelined(job)
+
+
+def _over_limit(ssn: Session, stmt: Statement, job: int, cls: TaskClass, tasks: list[int]) -> None:
+    """The queue refuses these. Beside members that are placed, the nodes may be full too: then that is the better reason."""
+    ssn.over_limit[job] = cls.request
+    errors = no_room(ssn, cls) if len(stmt) else None
+    if errors is not None:
+        ssn.fit_errors.update(dict.fromkeys(tasks, errors))
 
 
 def _runs(ssn: Session, job: int, tasks: deque[int]) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from extender.core.axis import BoolN, FloatN, IntNR
 from extender.core.plugin import At, Refusal, TaskClass
 
 if TYPE_CHECKING:
+    from extender.core.reasons import FitErrors
     from extender.core.session import Session
 
 IntN = NDArray[np.intp]
@@ -35,6 +36,7 @@ class Plan:
         self.across_checks = [
             hook for hook in ssn._flat["predicate_across"] if hook(ssn, cls) is not None
         ]
+        self.no_room: tuple[int, FitErrors | None] | None = None  # reasons.py: the last answer, and after how many changes
         self._seen = len(ssn.touched)
         everything = np.arange(len(ssn.nodes))
         at = self._at(everything)

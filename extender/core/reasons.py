@@ -16,6 +16,8 @@ from extender.core.axis import BoolN
 
 if TYPE_CHECKING:
     from extender.core.placement import Plan
+    from extender.core.plugin import TaskClass
+    from extender.core.session import Session
 
 
 class Reason(StrEnum):
@@ -92,6 +94,15 @@ def explain(plan: Plan) -> FitErrors:
     too_small = (ssn.allocatable[:, plan.asked] < plan.amount).any(axis=1)
     never = bool((~exists | too_small | unresolvable).all())
     return FitErrors(dict(counts), size, unresolvable, never=never)
+
+
+def no_room(ssn: Session, cls: TaskClass) -> FitErrors | None:
+    """Why no node has room for the class as the session stands, None where one has."""
+    plan = ssn.plan(cls)
+    asked = len(ssn.touched)
+    if plan.no_room is None or plan.no_room[0] != asked:
+        plan.no_room = (asked, None if plan.feasible(releasing=True).any() else explain(plan))
+    return plan.no_room[1]
 
 
 def _insufficient(resource: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 
 from extender.core import status as st
 from extender.core.axis import IntR
-from extender.core.reasons import FitErrors, Reason, Waiting, merged
+from extender.core.reasons import FitErrors, Reason, Waiting, merged, no_room
 from extender.core.session import Session
 
 _UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
@@ -90,6 +90,7 @@ def _queue_numbers(ssn: Session, row: int, request: IntR) -> tuple[str, dict[str
 def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: dict[str, object]) -> Waiting:
     """It is let in, yet tasks have no node."""
     tasks = [t for t in ssn.jobs.pending_tasks[job] if ssn.task_status[t] in _UNBOUND]
+    _judge_untried(ssn, tasks)
     errors = [ssn.fit_errors[t] for t in tasks if t in ssn.fit_errors and ssn.task_status[t] == st.PENDING]
     if errors:
         worst = next((e for e in errors if e.never), errors[0])
@@ -109,6 +110,16 @@ def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: 
         gates = ssn.task_class(tasks[0]).spec.scheduling_gates or ()
         return Waiting(name, Reason.GATED, f"scheduling gates: {', '.join(gate.name for gate in gates)}", numbers)
     return Waiting(name, Reason.WAITING_FOR_GANG, f"{_lack(ssn, job)}it has not been its turn", numbers)
+
+
+def _judge_untried(ssn: Session, tasks: list[int]) -> None:
+    """Tasks that their queue kept from trying: where no node would have had room either, that is the reason."""
+    for task in tasks:
+        tried = task in ssn.fit_errors or task in ssn.last_transaction or ssn.task_status[task] != st.PENDING
+        if not tried and not ssn.shape_of(task).gated:
+            errors = no_room(ssn, ssn.task_class(task))
+            if errors is not None:
+                ssn.fit_errors[task] = errors
 
 
 def _cause(causes: Counter[str]) -> Reason:

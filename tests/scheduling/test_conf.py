@@ -1,0 +1,91 @@
+"""scheduler.conf: what is accepted, and how each mistake is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.actions import ACTIONS
+from extender.actions import LATER as LATER_ACTIONS
+from extender.api.errors import ConfError
+from extender.core import conf
+from extender.plugins import LATER, PLUGINS
+
+GOOD = 'actions: "enqueue, allocate"\ntiers: [{plugins: [{name: gang}]}]'
+
+MISTAKES = {
+    "an action misspelt": (
+        GOOD.replace("allocate", "alocate"),
+        "scheduler.conf: actions: unknown action 'alocate'; did you mean 'allocate'?",
+    ),
+    "no action at all": ("tiers: []", "actions: must be a string such as 'enqueue, allocate, backfill'"),
+    "a plugin misspelt": (
+        GOOD.replace("gang", "gnag"),
+        "scheduler.conf: tiers[0].plugins[0].name: unknown plugin 'gnag'; did you mean 'gang'?",
+    ),
+    "a switch misspelt": (
+        GOOD.replace("name: gang", "name: gang, enableJobOrdr: true"),
+        "tiers[0].plugins[0].enableJobOrdr: unknown key; did you mean 'enableJobOrder'?",
+    ),
+    "a switch that is no boolean": (
+        GOOD.replace("name: gang", "name: gang, enableJobOrder: 3"),
+        "tiers[0].plugins[0].enableJobOrder: must be true or false, not 3",
+    ),
+    "an argument of the wrong type": (
+        GOOD.replace("name: gang", "name: binpack, arguments: {binpack.weight: five}"),
+        "tiers[0].plugins[0].arguments.binpack.weight: must be an integer, not 'five'; the default stays",
+    ),
+    "arguments that are no map": (
+        GOOD.replace("name: gang", "name: gang, arguments: [1]"),
+        "tiers[0].plugins[0].arguments: must be a map, not [1]",
+    ),
+    "an unknown key at the top": (GOOD + "\ntires: []", "tires: unknown key; did you mean 'tiers'?"),
+    "tiers that are no list": ('actions: "allocate"\ntiers: {a: 1}', "tiers: must be a list, not {'a': 1}"),
+    "hierarchical drf beside proportion": (
+        'actions: "allocate"\ntiers: [{plugins: [{name: drf, enableHierarchy: true}, {name: proportion}]}]',
+        "tiers[0]: proportion and drf with enableHierarchy conflict; leave out one of them",
+    ),
+    "not YAML": ("actions: [", "scheduler.conf: not YAML"),
+    "not a map": ("- a", "must be a map with 'actions' and 'tiers'"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_told_with_its_path(text: str, message: str) -> None:
+    with pytest.raises(ConfError) as told:
+        conf.load(text, PLUGINS, ACTIONS)
+    assert message in str(told.value)
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    with pytest.raises(ConfError) as told:
+        conf.load('actions: "alocate"\ntiers: [{plugins: [{name: gnag}]}]', PLUGINS, ACTIONS)
+    assert len(str(told.value).splitlines()) == 2
+
+
+def test_an_argument_that_nobody_reads_is_warned_of() -> None:
+    text = GOOD.replace("name: gang", "name: binpack, arguments: {binpack.weigth: 5}")
+    assert conf.load(text, PLUGINS, ACTIONS).warnings == (
+        "tiers[0].plugins[0].arguments.binpack.weigth: nobody reads this argument; did you mean 'binpack.weight'?",
+    )
+
+
+def test_a_plugin_of_upstream_that_is_not_here_yet_is_skipped_with_a_warning() -> None:
+    loaded = conf.load(GOOD.replace("name: gang", "name: tdm"), PLUGINS, ACTIONS, later=LATER)
+    assert (loaded.tiers, loaded.warnings) == (
+        ((),),
+        ("tiers[0].plugins[0].name: plugin 'tdm' is not available in this version and is skipped",),
+    )
+
+
+def test_switches_are_on_where_they_are_not_written() -> None:
+    entry = conf.load(GOOD, PLUGINS, ACTIONS).tiers[0][0]
+    assert entry.switches["enablePreemptable"] is True
+
+
+def test_hierarchy_is_off_where_it_is_not_written() -> None:
+    entry = conf.load(GOOD, PLUGINS, ACTIONS).tiers[0][0]
+    assert entry.switches["enableHierarchy"] is False
+
+
+def test_the_built_in_configuration_has_no_mistakes() -> None:
+    assert conf.load(conf.DEFAULT, PLUGINS, ACTIONS, later=(*LATER, *LATER_ACTIONS)).warnings == ()
