@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def edges(named: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
+    """Names and what they need; what a name needs that comes twice is taken together."""
+    needs: dict[str, list[str]] = {}
+    for name, needed in named:
+        needs.setdefault(name, []).extend(needed)
+    return needs
 
 
 def cycle(needs: Mapping[str, Sequence[str]]) -> list[str]:

@@ -66,9 +66,11 @@ def _range_fault(field: _Field, text: str) -> str:
     step = int(found["step"]) if found["step"] and _digits(found["step"]) else None if found["step"] else 1
     if low is None or high is None or step is None:
         return f"{field.name}: '{text}' is not understood"
-    if not field.low <= low <= high <= field.high or step == 0:
-        return f"{field.name}: '{text}' must rise, within {field.low} to {field.high}, in steps above 0"
-    return ""
+    if low < field.low or high > field.high:
+        return f"{field.name}: '{text}' is not within {field.low} to {field.high}"
+    if low > high:
+        return f"{field.name}: '{text}' must begin with the smaller number"
+    return f"{field.name}: '{text}' needs a step above 0" if step == 0 else ""
 
 
 def _number(field: _Field, text: str) -> int | None:

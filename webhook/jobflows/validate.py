@@ -8,7 +8,7 @@ from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
 from webhook.checks import Faults, repeated
-from webhook.graph import cycle
+from webhook.graph import cycle, edges
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView
@@ -19,7 +19,7 @@ def validate(request: AdmissionRequest, _cluster: ClusterView, _settings: Settin
 
 
 def _faults(flows: list[Json]) -> Faults:
-    needs = {flow.get("name", ""): flow.get("dependsOn", {}).get("targets", []) for flow in flows}
+    needs = edges((flow.get("name", ""), flow.get("dependsOn", {}).get("targets", [])) for flow in flows)
     yield from repeated((flow.get("name") for flow in flows), "spec.flows", "name")
     for index, flow in enumerate(flows):
         for position, target in enumerate(flow.get("dependsOn", {}).get("targets", [])):

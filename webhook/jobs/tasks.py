@@ -7,7 +7,7 @@ from extender.api.errors import Fault
 from extender.api.meta import Json
 from webhook.checks import DNS_SUBDOMAIN, PLAIN_NAME, Faults, repeated
 from webhook.destination import topology_faults
-from webhook.graph import cycle
+from webhook.graph import cycle, edges
 from webhook.jobs.policies import policy_faults
 from webhook.pods.template.pod import template_faults
 
@@ -88,13 +88,12 @@ def _numa_faults(task: Json, path: str) -> Faults:
 
 
 def _dependency_faults(tasks: list[Json], path: str) -> Faults:
-    names = [task.get("name", "") for task in tasks]
-    needs = {name: task.get("dependsOn", {}).get("name", []) for name, task in zip(names, tasks, strict=True)}
+    needs = edges((task.get("name", ""), task.get("dependsOn", {}).get("name", [])) for task in tasks)
     for index, task in enumerate(tasks):
         for position, name in enumerate(task.get("dependsOn", {}).get("name", [])):
             if name not in needs:
                 where = f"{path}[{index}].dependsOn.name[{position}]"
-                yield Fault(where, f"task '{name}' is not defined; the job has {', '.join(names)}")
+                yield Fault(where, f"task '{name}' is not defined; the job has {', '.join(needs)}")
     ring = cycle(needs)
     if ring:
         yield Fault(path, f"tasks wait for each other in a cycle: {' -> '.join(ring)}; dependsOn must be acyclic")

@@ -106,8 +106,8 @@ def fit_faults(tree: Tree) -> Faults:
         if bound and amount > bound[0]:
             what = f"is {shown(name, amount)}, must be at most the {shown(name, bound[0])} of its ancestor '{bound[1]}'"
             yield Fault(f"spec.capability.{name}", what)
-        least = tree.highest_below(queue, name) if amount > 0 else 0
-        if amount < least:
+        least = tree.highest_below(queue, name)
+        if 0 < amount < least:
             what = f"is {shown(name, amount)}, must be at least the {shown(name, least)} of a descendant"
             yield Fault(f"spec.capability.{name}", what)
     for field in ("guarantee", "deserved"):

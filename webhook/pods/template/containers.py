@@ -77,7 +77,6 @@ def container_lists_faults(spec: Json, pod: PodFacts, path: str) -> Faults:
         yield from _lifetime_faults(container, pod, at)
         if "restartPolicy" in container:
             yield Fault(f"{at}.restartPolicy", "only init containers may have one; use the pod's restartPolicy")
-        yield from _restart_rule_faults(container, at)
     for index, container in enumerate(inits):
         yield from _init_faults(container, pod, f"{path}.initContainers[{index}]")
         yield from _host_port_faults([container], [f"{path}.initContainers[{index}]"])
@@ -111,9 +110,9 @@ def _common_faults(container: Json, pod: PodFacts, path: str) -> Faults:
 
 def _init_faults(container: Json, pod: PodFacts, path: str) -> Faults:
     yield from _common_faults(container, pod, path)
-    if "restartPolicy" in container:
-        yield from apply({"restartPolicy": one_of("Always")}, container, path)
-    yield from _restart_rule_faults(container, path)
+    yield from apply({"restartPolicy": one_of("Always")}, container, path)
+    if container.get("restartPolicyRules") and "restartPolicy" not in container:
+        yield Fault(f"{path}.restartPolicy", "restartPolicy is required beside restartPolicyRules")
     if container.get("restartPolicy") == "Always":
         yield from _lifetime_faults(container, pod, path)
     else:
@@ -122,11 +121,6 @@ def _init_faults(container: Json, pod: PodFacts, path: str) -> Faults:
                 yield Fault(f"{path}.{name}", "only init containers with restartPolicy Always may have one")
     if container.get("resizePolicy"):
         yield Fault(f"{path}.resizePolicy", "init containers cannot have one")
-
-
-def _restart_rule_faults(container: Json, path: str) -> Faults:
-    if container.get("restartPolicyRules"):
-        yield Fault(f"{path}.restartPolicyRules", "restart rules of containers are not supported")
 
 
 # --- ports --------------------------------------------------------------------------------------------------------------------

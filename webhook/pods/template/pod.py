@@ -14,7 +14,6 @@ from webhook.checks import (
     DNS_SUBDOMAIN,
     Check,
     Faults,
-    amount_fault,
     annotation_faults,
     apply,
     apply_each,
@@ -30,7 +29,7 @@ from webhook.checks import (
 )
 from webhook.pods.template.containers import PodFacts, container_lists_faults
 from webhook.pods.template.placement import affinity_faults, spread_faults, toleration_faults
-from webhook.pods.template.resources import container_resource, pod_resource_faults
+from webhook.pods.template.resources import amounts_faults, huge_page_faults, pod_resource_faults
 from webhook.pods.template.security import pod_security_faults
 from webhook.pods.template.volumes import volume_faults
 
@@ -76,6 +75,8 @@ def pod_spec_faults(spec: Json, path: str) -> Faults:
     yield from volume_faults(volumes, f"{path}.volumes")
     yield from _claim_faults(claims, f"{path}.resourceClaims")
     yield from apply(_POD, spec, path)
+    if not spec.get("serviceAccountName"):
+        yield from apply({"serviceAccount": optional(DNS_SUBDOMAIN)}, spec, path)
     yield from label_faults(spec.get("nodeSelector", {}), f"{path}.nodeSelector")
     yield from affinity_faults(spec.get("affinity", {}), f"{path}.affinity")
     yield from toleration_faults(spec.get("tolerations", []), f"{path}.tolerations")
@@ -83,7 +84,8 @@ def pod_spec_faults(spec: Json, path: str) -> Faults:
     yield from pod_security_faults(spec, path)
     if "resources" in spec:
         yield from pod_resource_faults(spec, pod.claims, path)
-    yield from _overhead_faults(spec.get("overhead", {}), f"{path}.overhead")
+    yield from amounts_faults(spec.get("overhead", {}), f"{path}.overhead")
+    yield from huge_page_faults({*spec.get("overhead", {})}, f"{path}.overhead")
     yield from _gate_faults(spec, path)
     yield from _network_faults(spec, path)
 
@@ -96,13 +98,6 @@ def _claim_faults(claims: list[Json], path: str) -> Faults:
         yield from only_one(claim, at, sources)
         yield from apply({"name": optional(DNS_LABEL), **dict.fromkeys(sources, DNS_SUBDOMAIN)}, claim, at)
     yield from repeated((claim.get("name") for claim in claims), path, "name")
-
-
-def _overhead_faults(overhead: Json, path: str) -> Faults:
-    for name, amount in overhead.items():
-        wrong = container_resource(name) or amount_fault(name, amount)
-        if wrong:
-            yield Fault(f"{path}.{name}", wrong)
 
 
 def _gate_faults(spec: Json, path: str) -> Faults:

@@ -36,10 +36,8 @@ def pod_resource(name: str) -> str:
 def resource_faults(resources: Json, claims: Iterable[str], path: str, named: Check = container_resource) -> Faults:
     """Names and amounts, requests within limits, and what cannot be overcommitted equal to its limit."""
     limits, requests = resources.get("limits", {}), resources.get("requests", {})
-    for kind, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in amounts.items():
-            for wrong in filter(None, (named(name), amount_fault(name, amount), _huge_page_fault(name, amount))):
-                yield Fault(f"{path}.{kind}.{name}", wrong)
+    yield from amounts_faults(limits, f"{path}.limits", named)
+    yield from amounts_faults(requests, f"{path}.requests", named)
     for name, amount in requests.items():
         strict = not is_native(name) or name.startswith(_HUGE)
         if name not in limits:
@@ -49,10 +47,20 @@ def resource_faults(resources: Json, claims: Iterable[str], path: str, named: Ch
             yield Fault(f"{path}.requests.{name}", f"is {amount}, must be equal to the limit of {limits[name]}")
         elif quantity.nanos(amount) > quantity.nanos(limits[name]):
             yield Fault(f"{path}.requests.{name}", f"is {amount}, must be at most the limit of {limits[name]}")
-    asked = {*limits, *requests}
-    if any(name.startswith(_HUGE) for name in asked) and not asked & {"cpu", "memory"}:
-        yield Fault(path, "huge pages need cpu or memory beside them")
+    yield from huge_page_faults({*limits, *requests}, path)
     yield from _claim_faults(resources.get("claims", []), set(claims), f"{path}.claims")
+
+
+def amounts_faults(amounts: Json, path: str, named: Check = container_resource) -> Faults:
+    """Each resource by itself: its name and its amount."""
+    for name, amount in amounts.items():
+        for wrong in filter(None, (named(name), amount_fault(name, amount), _huge_page_fault(name, amount))):
+            yield Fault(f"{path}.{name}", wrong)
+
+
+def huge_page_faults(names: set[str], path: str) -> Faults:
+    if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
+        yield Fault(path, "huge pages need cpu or memory beside them")
 
 
 def _huge_page_fault(name: str, amount: Any) -> str:

@@ -5,11 +5,13 @@ validateWindowsHostProcessPod, validateLinux, validateWindows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from webhook.checks import (
+    DNS_SUBDOMAIN,
     ID,
     SYSCTL_NAME,
     Faults,
@@ -25,6 +27,9 @@ from webhook.checks import (
 _PROFILES = {"seccompProfile": ("Localhost", "RuntimeDefault", "Unconfined"),
              "appArmorProfile": ("Localhost", "RuntimeDefault", "Unconfined")}  # fmt: skip
 _NET, _IPC = ("net.",), ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")
+_NETBIOS = re.compile(r'[^\\/:*?"<>|.\x00-\x1f][^\\/:*?"<>|\x00-\x1f]{0,14}')
+_DNS_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS_DOMAIN = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
 _LINUX_ONLY = ("seLinuxOptions", "seccompProfile", "appArmorProfile", "runAsUser", "runAsGroup")
 _LINUX_CONTAINER = ("capabilities", "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount")
 _LINUX_POD = ("fsGroup", "fsGroupChangePolicy", "sysctls", "supplementalGroups", "supplementalGroupsPolicy",
@@ -34,6 +39,7 @@ _LINUX_POD = ("fsGroup", "fsGroupChangePolicy", "sysctls", "supplementalGroups",
 def container_security_faults(security: Json, path: str, host_users: bool) -> Faults:
     yield from apply({"runAsUser": ID, "runAsGroup": ID, "procMount": one_of("Default", "Unmasked")}, security, path)
     yield from _profile_faults(security, path)
+    yield from _windows_faults(security.get("windowsOptions", {}), f"{path}.windowsOptions")
     if security.get("procMount") == "Unmasked" and host_users:
         yield Fault(f"{path}.procMount", "Unmasked needs hostUsers: false in the pod")
     if security.get("allowPrivilegeEscalation") is False:
@@ -51,6 +57,7 @@ def pod_security_faults(spec: Json, path: str) -> Faults:
     }, security, at)  # fmt: skip
     yield from apply_each(ID, security.get("supplementalGroups", []), f"{at}.supplementalGroups")
     yield from _profile_faults(security, at)
+    yield from _windows_faults(security.get("windowsOptions", {}), f"{at}.windowsOptions")
     yield from _sysctl_faults(security.get("sysctls", []), spec, f"{at}.sysctls")
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         yield Fault(f"{path}.shareProcessNamespace", "cannot be combined with hostPID")
@@ -75,6 +82,23 @@ def _profile_faults(security: Json, path: str) -> Faults:
                 yield from apply({"localhostProfile": inner_path}, profile, at)
         elif local is not None:
             yield Fault(f"{at}.localhostProfile", "goes with type Localhost only")
+
+
+def _windows_faults(options: Json, path: str) -> Faults:
+    yield from apply({"gmsaCredentialSpecName": DNS_SUBDOMAIN, "gmsaCredentialSpec": _credential, "runAsUserName": _windows_user},
+                     options, path)  # fmt: skip
+
+
+def _credential(value: str) -> str:
+    return "" if 0 < len(value.encode()) <= 64 * 1024 else "must hold from 1 to 65536 bytes"
+
+
+def _windows_user(value: str) -> str:
+    """USER or DOMAIN\\USER; a domain is a NetBIOS or a DNS name."""
+    domain, slash, user = value.rpartition("\\")
+    known = not slash or (len(domain) <= 256 and (_NETBIOS.fullmatch(domain) or _DNS_DOMAIN.fullmatch(domain)))
+    good = 0 < len(user) <= 104 and not re.fullmatch(r"[. ]+", user) and not re.search(r'["/:;|=,+*?<>@\[\]\x00-\x1f\x7f]', user)
+    return "" if known and good else f"'{value}' is not a user of Windows (USER or DOMAIN\\USER)"
 
 
 def _sysctl_faults(sysctls: list[Json], spec: Json, path: str) -> Faults:

@@ -4,6 +4,7 @@ Source: kubernetes v1.36.1, validation.go, ValidateVolumes, ValidateVolumeMounts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,6 +50,16 @@ def _initiator(value: Any) -> str:
     return "" if str(value).startswith(("iqn", "eui", "naa")) else f"'{value}' must begin with iqn, eui or naa"
 
 
+def _host_ports(value: Any) -> str:
+    pairs = str(value).split(",")
+    good = all(re.fullmatch(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*", pair) for pair in pairs)
+    return "" if good else f"'{value}' must be host:port pairs, joined by ','"
+
+
+def _tenant(value: Any) -> str:
+    return "" if len(str(value)) <= 64 else f"has {len(str(value))} characters, at most 64 are allowed"
+
+
 def _not_negative(value: Any) -> str:
     return f"is {value}, must not be negative" if quantity.nanos(value) < 0 else ""
 
@@ -74,7 +85,7 @@ _SOURCES: Mapping[str, tuple[tuple[str, ...], Mapping[str, Check]]] = {
     "azureFile": (("secretName", "shareName"), {}),
     "configMap": (("name",), {"defaultMode": FILE_MODE}),
     "vsphereVolume": (("volumePath",), {}),
-    "quobyte": (("registry", "volume"), {}),
+    "quobyte": (("registry", "volume"), {"registry": optional(_host_ports), "tenant": _tenant}),
     "azureDisk": (("diskName", "diskURI"), {"cachingMode": one_of("None", "ReadOnly", "ReadWrite"),
                                             "kind": one_of("Shared", "Dedicated", "Managed")}),
     "photonPersistentDisk": (("pdID",), {}),
@@ -155,7 +166,7 @@ def _item_faults(items: list[Json], path: str) -> Faults:
 # --- the downward API, of files and of the environment -----------------------------------------------------------------------
 _LABELLED = ("metadata.labels", "metadata.annotations")
 FILE_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", *_LABELLED)
-ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.host", "spec.serviceAccountName",
+ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
               "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")  # fmt: skip
 _AMOUNTS = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage"))
 _HUGE = ("limits.hugepages-", "requests.hugepages-")
