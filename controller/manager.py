@@ -7,19 +7,28 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
+from controller.garbage import GarbageController
+from controller.job.controller import JobController
+from controller.podgroup import PodGroupController
+from controller.queue import QueueController
 from controller.reconciler import Controller, Decision, NotYet, Settings
 from controller.store import Change, Store
 from controller.workqueue import WorkQueue
 from controller.writing import Apply, Failure, Recorder, carry_out
 from extender.api.errors import ClusterError, Gone, NotFound, PumiceError
 from extender.api.meta import Json, Key, Kind, Time, key_of
+from extender.cluster.apply import apply as carry_out_on
 from extender.cluster.clock import Clock
+from extender.cluster.events import EventRecorder
 from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
 
+ALL: tuple[Callable[[], Controller], ...] = (JobController, QueueController, PodGroupController, GarbageController)
+COMPONENT = "vc-controller-manager"  # the source of events
 ROUNDS = 100  # of draining and handling in one step: what then still moves is left for the next step
 REMEMBERED = 50_000  # objects of unwatched kinds
 POLL_SECONDS = 1.0
@@ -43,15 +52,16 @@ class _Feed:
 class Manager:
     """One for each process. `lookup.store` and `read` are what controllers may look at."""
 
-    def __init__(self, cluster: Cluster, clock: Clock, settings: Settings, controllers: Sequence[Controller],
-                 apply: Apply) -> None:  # fmt: skip
-        self._cluster, self._clock, self._settings, self._apply = cluster, clock, settings, apply
-        self._controllers = controllers
+    def __init__(self, cluster: Cluster, clock: Clock, settings: Settings, controllers: Sequence[Controller] | None = None,
+                 apply: Apply | None = None) -> None:  # fmt: skip
+        self._cluster, self._clock, self._settings = cluster, clock, settings
+        self._apply = apply or partial(carry_out_on, events=EventRecorder(clock, COMPONENT))
+        self._controllers = controllers = [make() for make in ALL] if controllers is None else controllers
         self._recorder = Recorder(cluster)
         self._lock = threading.RLock()
         self._wake = threading.Condition(self._lock)
         self.store = Store(index for each in controllers for index in each.indexes)
-        self._queue: WorkQueue[Item] = WorkQueue(clock, self._group_of)
+        self._queue: WorkQueue[Item] = WorkQueue(clock, self._group_of, self._is_urgent)
         self._read: dict[tuple[Kind, Key], Json | None] = {}
         self._patient: set[Item] = set()
         self._feeds: list[_Feed] = []
@@ -289,3 +299,6 @@ class Manager:
 
     def _group_of(self, item: Item) -> Hashable:
         return item.controller, self._controllers[item.controller].group_of(item.request)
+
+    def _is_urgent(self, item: Item) -> bool:
+        return self._controllers[item.controller].is_urgent(item.request)

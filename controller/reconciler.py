@@ -96,6 +96,9 @@ class Controller(Protocol):
     def group_of(self, request: Hashable) -> Hashable:
         """Requests of one group are handled one after the other."""
 
+    def is_urgent(self, request: Hashable) -> bool:
+        """To be handled before those of the same time that are not."""
+
     def reconcile(self, request: Hashable, now: Time) -> Decision:
         """What to do. May raise NotYet, or any other PumiceError to be tried again within the budget."""
 

@@ -37,21 +37,23 @@ def add(total: Amounts, usage: Mapping[str, int], times: int) -> None:
 
 
 def as_quantities(amounts: Mapping[str, int], spelled: Iterable[Json] = ()) -> dict[str, str]:
-    """Canonical texts; binary suffixes for what the given pod specs spell with binary suffixes."""
-    binary = {name for spec in spelled for name in _binary_names(spec)}
+    """Canonical texts, in the notation (binary or decimal) in which the given pod specs first speak of a resource."""
+    binary: dict[str, bool] = {}
+    for spec in spelled:
+        for name, text in _spelled(spec):
+            binary.setdefault(name, text.endswith("i"))
     return {
-        name: quantity.format_nanos(amount, binary=name.removeprefix("requests.").removeprefix("limits.") in binary)
+        name: quantity.format_nanos(amount, binary=binary.get(name, binary.get(f"requests.{name}", False)))
         for name, amount in amounts.items()
     }
 
 
-def _binary_names(spec: Json) -> Iterable[str]:
+def _spelled(spec: Json) -> Iterable[tuple[str, str]]:
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources: Mapping[str, Any] = container.get("resources") or {}
-        for listed in (resources.get("requests"), resources.get("limits")):
-            for name, text in (listed or {}).items():
-                if str(text).endswith("i"):
-                    yield name
+        for listed in ("requests", "limits"):
+            for name, text in (resources.get(listed) or {}).items():
+                yield f"{listed}.{name}", str(text)
 
 
 def _with_limits_for_requests(pod: PodSpec) -> PodSpec:

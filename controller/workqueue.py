@@ -1,5 +1,6 @@
 """Keys that wait: each at most once, in order of the time it is due, with exponential back-off, on an injected Clock.
 
+Of those that are due the urgent ones come first: an incident is handled before the state it left behind is looked at.
 Items of one group (say, all requests about one job) are never out at the same time, so a reconciler needs no locks.
 Back-off as in k8s.io/client-go v0.36.1, util/workqueue, ItemExponentialFailureRateLimiter: 5 ms * 2^n, at most 1000 s."""
 
@@ -29,14 +30,21 @@ def _own_group(item: Hashable) -> Hashable:
     return item
 
 
+def _all_urgent(item: Hashable) -> bool:  # noqa: ARG001
+    return True
+
+
 class WorkQueue(Generic[K]):
     """Not thread-safe: whoever shares it holds a lock (controller/manager.py does)."""
 
-    def __init__(self, clock: Clock, group_of: Callable[[K], Hashable] = _own_group) -> None:
+    def __init__(self, clock: Clock, group_of: Callable[[K], Hashable] = _own_group,
+                 is_urgent: Callable[[K], bool] = _all_urgent) -> None:  # fmt: skip
         self._clock = clock
         self._group_of = group_of
+        self._is_urgent = is_urgent
         self._due: dict[K, tuple[Time, int]] = {}
-        self._heap: list[tuple[Time, int, K]] = []
+        self._heap: list[tuple[Time, int, K]] = []  # by the time they are due
+        self._ready: list[tuple[bool, int, K]] = []  # due: urgent ones first, then in the order they came
         self._failures: dict[K, _Failures] = {}
         self._active: set[Hashable] = set()
         self._sequence = 0
@@ -82,12 +90,12 @@ class WorkQueue(Generic[K]):
 
     def pop(self) -> K | None:
         """The first item that is due and whose group is free, or None. The caller says `done` when it is finished."""
-        now, held = self._clock.now(), []
-        found: K | None = None
-        while self._heap and self._heap[0][0] <= now:
-            entry = heapq.heappop(self._heap)
-            when, sequence, item = entry
-            if self._due.get(item) != (when, sequence):
+        self._ripen()
+        held, found = [], None
+        while self._ready:
+            entry = heapq.heappop(self._ready)
+            _, sequence, item = entry
+            if self._due.get(item, (0.0, 0))[1] != sequence:
                 continue
             if self._group_of(item) in self._active:
                 held.append(entry)
@@ -97,7 +105,7 @@ class WorkQueue(Generic[K]):
             self._active.add(self._group_of(item))
             break
         for entry in held:
-            heapq.heappush(self._heap, entry)
+            heapq.heappush(self._ready, entry)
         return found
 
     def done(self, item: K) -> None:
@@ -105,6 +113,19 @@ class WorkQueue(Generic[K]):
 
     def next_due(self) -> Time | None:
         """When the next item is due (it may be overdue), or None where nothing waits."""
+        self._ripen()
+        ready = (self._due[item][0] for _, sequence, item in self._ready if self._due.get(item, (0.0, 0))[1] == sequence)
+        found = next(ready, None)
+        if found is not None:
+            return found
         while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][:2]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
+
+    def _ripen(self) -> None:
+        """Move what is due by now among the ready."""
+        now = self._clock.now()
+        while self._heap and self._heap[0][0] <= now:
+            when, sequence, item = heapq.heappop(self._heap)
+            if self._due.get(item) == (when, sequence):
+                heapq.heappush(self._ready, (not self._is_urgent(item), sequence, item))

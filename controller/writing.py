@@ -11,7 +11,7 @@ from extender.api.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from extender.api.meta import POD, Json, Key, Kind, key_of
 from extender.api.operations import Bind, Create, Delete, Emit, Evict, Operation, Patch, PatchStatus
 from extender.cluster.clock import Clock
-from extender.cluster.port import Writer
+from extender.cluster.port import Cluster, Listing, Watch
 
 Answer = tuple[Kind, Key, Json | None]  # None: deleted
 
@@ -24,48 +24,64 @@ class Failure(NamedTuple):
 class Apply(Protocol):
     """Carries operations out, whatever becomes of the others; see extender/cluster/apply.py."""
 
-    def __call__(self, writer: Writer, operations: Sequence[Operation], *, clock: Clock,
+    def __call__(self, cluster: Cluster, operations: Sequence[Operation], /, *, clock: Clock,
                  on_failure: Callable[[Operation, ClusterError], None]) -> object: ...  # fmt: skip
 
 
 class Recorder:
-    """A Writer that remembers the answers of another one. Thread-safe."""
+    """A Cluster that remembers the answers to writes of another one. Thread-safe."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._answers: list[Answer] = []
         self._lock = threading.Lock()
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> Sequence[Answer]:
         """Those since the last call, in order."""
         with self._lock:
             answers, self._answers = self._answers, []
             return answers
 
+    def deleted(self, kind: Kind, key: Key) -> bool:
+        """It was there, and a deletion of it was accepted since the last call of `answers`."""
+        with self._lock:
+            return (kind, key, None) in self._answers
+
+    def get(self, kind: Kind, key: Key) -> Json:
+        return self._cluster.get(kind, key)
+
+    def list(self, kind: Kind, namespace: str = "", label_selector: str = "", field_selector: str = "") -> Listing:
+        return self._cluster.list(kind, namespace, label_selector, field_selector)
+
+    def watch(self, kind: Kind, resource_version: str, namespace: str = "", label_selector: str = "",
+              field_selector: str = "") -> Watch:  # fmt: skip
+        return self._cluster.watch(kind, resource_version, namespace, label_selector, field_selector)
+
     def create(self, kind: Kind, obj: Json, *, dry_run: bool = False) -> Json:
-        return self._keep(kind, self._writer.create(kind, obj, dry_run=dry_run), dry_run)
+        return self._keep(kind, self._cluster.create(kind, obj, dry_run=dry_run), dry_run)
 
     def update(self, kind: Kind, obj: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
-        return self._keep(kind, self._writer.update(kind, obj, subresource=subresource, dry_run=dry_run), dry_run)
+        return self._keep(kind, self._cluster.update(kind, obj, subresource=subresource, dry_run=dry_run), dry_run)
 
     def patch(self, kind: Kind, key: Key, patch: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
-        return self._keep(kind, self._writer.patch(kind, key, patch, subresource=subresource, dry_run=dry_run), dry_run)
+        return self._keep(kind, self._cluster.patch(kind, key, patch, subresource=subresource, dry_run=dry_run), dry_run)
 
-    def json_patch(self, kind: Kind, key: Key, patch: list[Json], *, subresource: str = "", dry_run: bool = False) -> Json:
-        return self._keep(kind, self._writer.json_patch(kind, key, patch, subresource=subresource, dry_run=dry_run), dry_run)
+    def json_patch(self, kind: Kind, key: Key, patch: Sequence[Json], *, subresource: str = "", dry_run: bool = False) -> Json:
+        answer = self._cluster.json_patch(kind, key, list(patch), subresource=subresource, dry_run=dry_run)
+        return self._keep(kind, answer, dry_run)
 
     def delete(self, kind: Kind, key: Key, *, uid: str = "", propagation: str = "Background",
                grace_seconds: int | None = None, dry_run: bool = False) -> None:  # fmt: skip
-        self._writer.delete(kind, key, uid=uid, propagation=propagation, grace_seconds=grace_seconds, dry_run=dry_run)
+        self._cluster.delete(kind, key, uid=uid, propagation=propagation, grace_seconds=grace_seconds, dry_run=dry_run)
         if not dry_run:
             with self._lock:
                 self._answers.append((kind, key, None))
 
     def bind(self, pod: Key, node: str, *, uid: str = "", annotations: dict[str, str] | None = None) -> None:
-        self._writer.bind(pod, node, uid=uid, annotations=annotations)
+        self._cluster.bind(pod, node, uid=uid, annotations=annotations)
 
     def evict(self, pod: Key, *, uid: str = "", grace_seconds: int | None = None) -> None:
-        self._writer.evict(pod, uid=uid, grace_seconds=grace_seconds)
+        self._cluster.evict(pod, uid=uid, grace_seconds=grace_seconds)
 
     def _keep(self, kind: Kind, answer: Json, dry_run: bool) -> Json:
         if not dry_run:
@@ -74,7 +90,7 @@ class Recorder:
         return answer
 
 
-def carry_out(writer: Writer, decision: Decision, apply: Apply, clock: Clock) -> list[Failure]:
+def carry_out(cluster: Recorder, decision: Decision, apply: Apply, clock: Clock) -> list[Failure]:
     """The failures that matter. What comes after one is left out, but for stages to be done regardless of others'."""
     failures: list[Failure] = []
 
@@ -86,7 +102,13 @@ def carry_out(writer: Writer, decision: Decision, apply: Apply, clock: Clock) ->
         failed = {target(each.operation) for each in failures}
         operations = [each for each in stage.operations if target(each) not in failed]
         if operations and (stage.regardless or not failures):
-            apply(writer, operations, clock=clock, on_failure=note)
+            apply(cluster, operations, clock=clock, on_failure=note)
+        if decision.once:
+            failures += [
+                Failure(each, NotFound(f"{each.kind} {each.key} was gone already"))
+                for each in operations
+                if isinstance(each, Delete) and not cluster.deleted(each.kind, each.key)
+            ]
     return failures
 
 

@@ -141,6 +141,10 @@ class JobController:
         assert isinstance(request, (Request, Announce, Take))
         return request.target if isinstance(request, Take) else request.job
 
+    def is_urgent(self, request: Hashable) -> bool:
+        """Incidents and commands, before another look at the job moves it on."""
+        return not isinstance(request, Request) or bool(request.action) or request.event != words.OUT_OF_SYNC_EVENT
+
     def reconcile(self, request: Hashable, now: Time) -> Decision:
         decision = self._decide(request, now)
         cancelled, self._cancelled = self._cancelled, []
@@ -179,7 +183,7 @@ class JobController:
         seen = replace(seen, resources=self._resources(seen.job, plugins))
         step = phases.step(seen.phase, action)
         if step.do == phases.PART and targets(seen, request, action) is None:
-            action, step = words.SYNC_JOB, phases.step(seen.phase, words.SYNC_JOB)
+            step = phases.step(seen.phase, words.SYNC_JOB)
         if step.do == phases.SYNC:
             decision = sync(seen, step.rules, plugins, now)
         elif step.do == phases.KILL:

@@ -60,7 +60,8 @@ class Svc:
                 {"name": key, "valueFrom": {"configMapKeyRef": {"name": source, "key": key}}}
                 for each in job.spec.tasks for key in _keys(each)
             ))  # fmt: skip
-        add_volume(pod, {"name": source, "configMap": {"name": source}}, {"name": source, "mountPath": MOUNT_PATH})
+        volume = {"name": source, "configMap": {"name": source, "defaultMode": 0o644}}
+        add_volume(pod, volume, {"name": source, "mountPath": MOUNT_PATH})
 
 
 def config_map_name(job: str) -> str:

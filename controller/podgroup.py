@@ -1,0 +1,307 @@
+"""The controller of groups for plain pods: pods of our schedulers that belong to no group get one.
+
+All pods of one ReplicaSet, StatefulSet, DaemonSet or Job share a group, named after their owner's uid.
+Source: volcano ed72c7c, pkg/controllers/podgroup. Differences: the group follows its workload whichever of its pods is
+listed first, pods of a StatefulSet are sought in its own namespace only, what others have written to a group is kept, and
+a pod whose queue is closed gets its group when the queue opens."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from controller.merge import merge_diff
+from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
+from controller.resources import Amounts, add, as_quantities, pod_usage
+from controller.store import Change, Index
+from extender.api import labels as names
+from extender.api.errors import PumiceError
+from extender.api.meta import (
+    BATCH_JOB,
+    DAEMON_SET,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    REPLICA_SET,
+    STATEFUL_SET,
+    Json,
+    Key,
+    Kind,
+    Time,
+    annotations_of,
+    controller_of,
+    key_of,
+    labels_of,
+    owner_reference,
+    uid_of,
+)
+from extender.api.operations import Create, Delete, Operation, Patch
+from extender.api.pod import FAILED, SUCCEEDED
+from extender.api.podgroup import PENDING
+from extender.api.queue import OPEN
+
+PREFIX = "podgroup-"
+INHERITED = "volcano.sh/"  # annotations of an owner that its group inherits begin with it
+WORKLOADS = (REPLICA_SET, STATEFUL_SET)
+OWNERS = (REPLICA_SET, DAEMON_SET, STATEFUL_SET, BATCH_JOB)
+_FROM_POD = (names.PREEMPTABLE, names.COOLDOWN_TIME, names.REVOCABLE_ZONE)
+_BUDGETS = (names.JDB_MIN_AVAILABLE, names.JDB_MAX_UNAVAILABLE)
+_POD_LABELS = (names.PREEMPTABLE, names.COOLDOWN_TIME)
+REVISION = "controller-revision-hash"  # label of the pods of a StatefulSet; k8s.io/api apps/v1
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    pod: Key
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadRequest:
+    kind: Kind
+    workload: Key
+
+
+def group_name(pod: Json) -> str:
+    owner = controller_of(pod)
+    return PREFIX + (owner["uid"] if owner is not None else uid_of(pod))
+
+
+def new_group(pod: Json, owners: Sequence[Json]) -> Json:
+    """The group of a pod; `owners` are the workloads among the pod's owners whose annotations it inherits."""
+    meta = pod["metadata"]
+    controlled = controller_of(pod) is not None
+    references = [dict(each) for each in meta["ownerReferences"]] if controlled else [owner_reference(pod)]
+    group: Json = {
+        "apiVersion": POD_GROUP.api_version,
+        "kind": POD_GROUP.name,
+        "metadata": {"name": group_name(pod), "namespace": meta.get("namespace") or "", "ownerReferences": references},
+        "spec": _spec(pod, owners),
+        "status": {"phase": PENDING},
+    }
+    notes = _annotations(pod, owners)
+    if notes:
+        group["metadata"]["annotations"] = notes
+    labels = {name: labels_of(pod)[name] for name in _POD_LABELS if name in labels_of(pod)}
+    if labels:
+        group["metadata"]["labels"] = labels
+    return group
+
+
+def follow(stored: Json, wanted: Json) -> Json:
+    """The merge patch that brings an existing group in line; empty where it is. What others have added stays."""
+    patch: Json = {}
+    for part in ("labels", "annotations"):
+        before = stored["metadata"].get(part) or {}
+        diff = merge_diff(before, {**before, **wanted["metadata"].get(part, {})})
+        if diff:
+            patch.setdefault("metadata", {})[part] = diff
+    before = stored.get("spec") or {}
+    diff = merge_diff(before, {**before, **wanted["spec"]})
+    if diff:
+        patch["spec"] = diff
+    return patch
+
+
+def _spec(pod: Json, owners: Sequence[Json]) -> Json:
+    member = min_member(owners)
+    usage: Amounts = {}
+    add(usage, pod_usage(pod["spec"]), member)
+    spec: Json = {"minMember": member, "minResources": as_quantities(usage, [pod["spec"]])}
+    notes = annotations_of(pod)
+    if pod["spec"].get("priorityClassName"):
+        spec["priorityClassName"] = pod["spec"]["priorityClassName"]
+    if notes.get(names.QUEUE_NAME_ANNOTATION):
+        spec["queue"] = notes[names.QUEUE_NAME_ANNOTATION]
+    topology = _topology(notes)
+    if topology is not None:
+        spec["networkTopology"] = topology
+    return spec
+
+
+def min_member(owners: Sequence[Json]) -> int:
+    """What the first owner that says so says; 1 where that is no number of pods."""
+    said = next((note for each in owners if (note := annotations_of(each).get(names.GROUP_MIN_MEMBER)) is not None), "1")
+    try:
+        return number if (number := int(said)) >= 0 else 1
+    except ValueError:
+        return 1
+
+
+def _topology(notes: dict[str, str]) -> Json | None:
+    mode, tier = notes.get(names.NETWORK_TOPOLOGY_MODE), notes.get(names.NETWORK_TOPOLOGY_HIGHEST_TIER)
+    if mode is None and tier is None:
+        return None
+    topology: Json = {"mode": mode.lower() if mode is not None and mode.lower() in ("hard", "soft") else "hard"}
+    if tier is not None and tier.lstrip("+-").isdigit():
+        topology["highestTierAllowed"] = int(tier)
+    return topology
+
+
+def _annotations(pod: Json, owners: Sequence[Json]) -> dict[str, str]:
+    inherited: dict[str, str] = {}
+    for owner in owners:
+        for name, value in annotations_of(owner).items():
+            if name.startswith(INHERITED):
+                inherited.setdefault(name, value)
+    notes = annotations_of(pod)
+    own = {name: notes[name] for name in _FROM_POD if name in notes}
+    budget = next((name for name in _BUDGETS if name in notes), None)
+    if budget is not None:
+        own[budget] = notes[budget]
+    return {**inherited, **own}
+
+
+class PodGroupController:
+    name = "pg-controller"
+    kinds: Sequence[Kind] = (POD, POD_GROUP, QUEUE, *WORKLOADS)
+
+    def __init__(self) -> None:
+        self.indexes: Sequence[Index] = (
+            Index("pods by owner", POD, _owner_uid),
+            Index("pods without a group", POD, self._queue_without_group),
+        )
+
+    def start(self, lookup: Lookup, settings: Settings) -> None:
+        self._lookup, self._store, self._settings = lookup, lookup.store, settings
+
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+        if change.kind in WORKLOADS:
+            if change.new is not None and self._settings.workload_support and _workload_news(change):
+                yield WorkloadRequest(change.kind, change.key)
+        elif change.kind == POD:
+            if change.new is not None and self._is_ours(change.new) and self._lacks_group(change.new):
+                yield PodRequest(change.key)
+        elif change.kind == QUEUE and _opened(change):
+            for pod in self._store.by("pods without a group", change.key.name):
+                yield PodRequest(key_of(pod))
+
+    def group_of(self, request: Hashable) -> Hashable:
+        """One at a time for each owner, so that two pods of one do not race for their group."""
+        if isinstance(request, WorkloadRequest):
+            return request
+        assert isinstance(request, PodRequest)
+        pod = self._store.get(POD, request.pod)
+        owner = controller_of(pod) if pod is not None else None
+        kind = next((each for each in WORKLOADS if owner is not None and owner.get("kind") == each.name), None)
+        return WorkloadRequest(kind, Key(request.pod.namespace, owner["name"])) if kind is not None and owner else request
+
+    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
+        return True
+
+    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        if isinstance(request, WorkloadRequest):
+            return self._workload(request)
+        assert isinstance(request, PodRequest)
+        pod = self._store.get(POD, request.pod)
+        if pod is None or not self._is_ours(pod) or not self._lacks_group(pod) or self._is_winding_down(pod):
+            return NOTHING
+        name = group_name(pod)
+        make = self._store.get(POD_GROUP, Key(request.pod.namespace, name)) is None
+        return Decision((
+            Stage([Create(POD_GROUP, new_group(pod, self._owners(pod)))] if make else ()),
+            Stage([] if annotations_of(pod).get(names.GROUP_NAME) else [_join(pod, name)]),
+        ))  # fmt: skip
+
+    def _workload(self, request: WorkloadRequest) -> Decision:
+        """No replicas, no group; otherwise the group follows the workload and its newest pod."""
+        workload = self._store.get(request.kind, request.workload)
+        if workload is None or workload["metadata"].get("deletionTimestamp"):
+            return NOTHING
+        key = Key(request.workload.namespace, PREFIX + uid_of(workload))
+        stored = self._store.get(POD_GROUP, key)
+        if not _replicas(workload):
+            return Decision((Stage([Delete(POD_GROUP, key, uid=uid_of(stored))]),)) if stored is not None else NOTHING
+        pod = self._newest_pod(workload)
+        if pod is None:
+            return NOTHING
+        wanted = new_group(pod, self._owners(pod))
+        if stored is None:
+            return Decision((Stage([Create(POD_GROUP, wanted)]),))
+        patch = follow(stored, wanted)
+        return Decision((Stage([Patch(POD_GROUP, key, patch, uid=uid_of(stored))]),)) if patch else NOTHING
+
+    def _newest_pod(self, workload: Json) -> Json | None:
+        """Of the newest revision where it has revisions."""
+        revision = (workload.get("status") or {}).get("updateRevision")
+        pods = [
+            pod for pod in self._store.by("pods by owner", uid_of(workload))
+            if self._is_ours(pod) and annotations_of(pod).get(names.GROUP_NAME, group_name(pod)) == group_name(pod)
+            and (not revision or labels_of(pod).get(REVISION) in (None, revision))
+        ]  # fmt: skip
+        return max(pods, key=lambda pod: (pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"]), default=None)
+
+    def _owners(self, pod: Json) -> list[Json]:
+        """The workloads that own the pod, read where they are not watched."""
+        if not self._settings.inherit_owner_annotations:
+            return []
+        found = []
+        for reference in pod["metadata"].get("ownerReferences") or ():
+            kind = next((each for each in OWNERS if (each.api_version, each.name) ==
+                         (reference.get("apiVersion"), reference.get("kind"))), None)  # fmt: skip
+            if kind is None:
+                continue
+            key = Key(pod["metadata"].get("namespace") or "", reference["name"])
+            self._lookup.forget(kind, key)
+            owner = self._lookup.read(kind, key)
+            if owner is not None:
+                found.append(owner)
+        return found
+
+    def _is_ours(self, pod: Json) -> bool:
+        ended = (pod.get("status") or {}).get("phase") in (SUCCEEDED, FAILED)
+        return (
+            pod["spec"].get("schedulerName") in self._settings.scheduler_names
+            and not ended
+            and not pod["metadata"].get("deletionTimestamp")
+        )
+
+    def _is_winding_down(self, pod: Json) -> bool:
+        """Its workload wants no pods any more, hence no group."""
+        owner = controller_of(pod) or {}
+        kind = next((each for each in WORKLOADS if owner.get("kind") == each.name), None)
+        key = Key(pod["metadata"].get("namespace") or "", owner.get("name", ""))
+        workload = self._store.get(kind, key) if kind is not None else None
+        return workload is not None and uid_of(workload) == owner.get("uid") and not _replicas(workload)
+
+    def _lacks_group(self, pod: Json) -> bool:
+        """It names none, or the one made for it is missing (admission named it, and could not make it)."""
+        named = annotations_of(pod).get(names.GROUP_NAME)
+        key = Key(pod["metadata"].get("namespace") or "", group_name(pod))
+        return not named or (named == key.name and self._store.get(POD_GROUP, key) is None)
+
+    def _queue_without_group(self, pod: Json) -> Iterable[str]:
+        notes = annotations_of(pod)
+        if not notes.get(names.GROUP_NAME) and self._is_ours(pod):
+            yield notes.get(names.QUEUE_NAME_ANNOTATION) or ""
+
+    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
+        return ()
+
+    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        return NOTHING
+
+
+def _join(pod: Json, group: str) -> Patch:
+    return Patch(POD, key_of(pod), {"metadata": {"annotations": {names.GROUP_NAME: group}}}, uid=uid_of(pod))
+
+
+def _owner_uid(pod: Json) -> Iterable[str]:
+    owner = controller_of(pod)
+    return (owner["uid"],) if owner is not None else ()
+
+
+def _replicas(workload: Json) -> int:
+    replicas = (workload.get("spec") or {}).get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def _workload_news(change: Change) -> bool:
+    """Its spec or its annotations changed (its own counts are no news)."""
+    if change.old is None or change.new is None:
+        return True
+    return (change.old.get("spec"), annotations_of(change.old)) != (change.new.get("spec"), annotations_of(change.new))
+
+
+def _opened(change: Change) -> bool:
+    before, after = ((obj or {}).get("status", {}).get("state") for obj in (change.old, change.new))
+    return bool(after == OPEN and before != OPEN)

@@ -1,0 +1,323 @@
+"""Plays the recorded stories about controllers (cases/README.md, "Controller stories") and says what came out otherwise."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from extender.api.errors import ClusterError
+from extender.api.meta import (
+    COMMAND,
+    CONFIG_MAP,
+    EVENT,
+    JOB,
+    KINDS,
+    NETWORK_POLICY,
+    POD,
+    POD_GROUP,
+    PVC,
+    QUEUE,
+    SECRET,
+    SERVICE,
+    Json,
+    Key,
+    Kind,
+    annotations_of,
+    key_of,
+)
+from extender.api.labels import CLOSED_BY_PARENT, JOB_VERSION
+from tests.reconcile.world import World
+
+COUNTS = ("pending", "running", "succeeded", "failed", "terminating", "unknown", "retryCount", "minAvailable")
+STOPPED = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed", "Restarting")
+OTHERS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY, PVC)
+UNKEPT = {"kube-root-ca.crt"}
+_UID = re.compile(r"\$uid\((\w+)/(?:([^/()]*)/)?([^/()]+)\)")
+_GENERATED = re.compile(r"\$(hash|random|r\d+)")
+
+
+def play(story: Json) -> list[str]:
+    """The differences between what was recorded and what happened here."""
+    world = World()
+    story = copy.deepcopy(story)
+    result, better = story["result"], story.get("better") or {}
+    found: list[str] = []
+    varies = tuple(story.get("varies") or ())
+    for obj in story["objects"]:
+        if obj["kind"] == "Queue" and obj["metadata"]["name"] in ("root", "default"):
+            continue
+        _try(lambda obj=obj: world.create(obj))
+        world.manager.step()
+    world.settle()
+    views = [(result["afterObjects"], "afterObjects")]
+    views += [(view, f"afterSteps[{number}]") for number, view in enumerate(result["afterSteps"])]
+    listed = {"objects": 0, "end": len(views) - 1}.get(str(result["listedAfter"]), None)
+    listed = int(re.sub(r"\D", "", str(result["listedAfter"]))) if listed is None else listed
+    for number, (expected, where) in enumerate(views):
+        if number:
+            refused = not _try(lambda step=story["steps"][number - 1]: _step(world, step))
+            if refused != bool(expected.get("refused")):
+                found.append(f"{where}: refused {refused}")
+            world.settle(float(story["steps"][number - 1].get("wait", 0)))
+        last = number == len(views) - 1
+        found += [f"{where}.{line}" for line in _compare(world, expected, better if last else {}, where, varies)]
+        if number == listed and result.get("objects"):
+            found += _compare_objects(world, result["objects"], better, varies)
+    found += _compare_phases(world, result["phasesSeen"], varies)
+    if "events" not in varies:
+        found += _compare_events(world, result["events"])
+    return found
+
+
+def _try(act: Any) -> bool:
+    try:
+        act()
+    except ClusterError:
+        return False
+    return True
+
+
+def _step(world: World, step: Json) -> None:
+    if "create" in step:
+        world.create(copy.deepcopy(step["create"]))
+    elif "advance" in step:
+        world.settle(float(step["advance"]))
+    elif "podStatus" in step:
+        said = step["podStatus"]
+        for pod in _matching(world, POD, said["name"]):
+            if pod["spec"].get("nodeName") and pod["status"].get("phase") != "Succeeded":
+                world.report(pod, said["phase"], said.get("exitCode"), said.get("restartCount", 0), said.get("ready", True))
+                world.manager.step()
+    elif "delete" in step:
+        named = step["delete"]
+        kind = _kind(named["kind"], named)
+        for obj in _matching(world, kind, named["name"]):
+            grace = 0 if kind == POD else None
+            world.cluster.delete(kind, key_of(obj), propagation=named.get("propagationPolicy", "Background"), grace_seconds=grace)
+    elif "patch" in step:
+        named = step["patch"]
+        kind = _kind(named["kind"], named)
+        for obj in _matching(world, kind, named["name"]):
+            if "json" in named:
+                world.cluster.json_patch(kind, key_of(obj), named["json"], subresource=named.get("subresource", ""))
+            else:
+                world.cluster.patch(kind, key_of(obj), named["merge"], subresource=named.get("subresource", ""))
+    else:
+        raise AssertionError(f"a step that is not known: {step}")
+
+
+def _kind(name: str, named: Mapping[str, Any]) -> Kind:
+    version = named.get("apiVersion")
+    found = [kind for kind in KINDS if kind.name == name and (version is None or kind.api_version == version)]
+    return next((kind for kind in found if kind.group.endswith("volcano.sh")), found[0])
+
+
+def _matching(world: World, kind: Kind, glob: str) -> list[Json]:
+    return [obj for obj in world.cluster.list(kind).objects if fnmatchcase(obj["metadata"]["name"], glob)]
+
+
+# --- the short view ---------------------------------------------------------------------------------------------------------
+
+
+def _compare(world: World, expected: Json, better: Json, where: str, varies: tuple[str, ...]) -> Iterator[str]:
+    ours = _short(world)
+    for part in ("jobs", "pods", "podgroups", "others", "queues", "commands"):
+        path = f"{where}.{part}"
+        if path in varies:
+            continue
+        want, have = expected.get(part) or {}, ours.get(part) or {}
+        if isinstance(want, list):
+            want, have = dict.fromkeys(want, True), dict.fromkeys(have, True)
+        if part == "others" and isinstance(better.get(part), str):
+            want = {name.removesuffix("/2"): True for name in want}
+        if part == "queues":
+            have = {name: state for name, state in have.items() if name in want}
+        pairs = _pair(world, want, have)
+        for name, wanted, had in pairs:
+            if f"{path}.{name}" in varies:
+                continue
+            if part == "jobs" and wanted is not None and had is not None:
+                improved = better.get("jobs", {}).get(name) if isinstance(better.get("jobs"), dict) else None
+                yield from _compare_job(world, f"{part}.{name}", wanted, had, improved, f"{path}.{name}", varies)
+            elif wanted != had:
+                yield f"{part}.{name}: wanted {wanted}, is {had}"
+
+
+def _compare_job(world: World, name: str, want: Json, have: Json, better: Json | None, path: str, varies: tuple[str, ...]) -> Iterator[str]:
+    want = {**want, **(better or {})}
+    stopped = set(STOPPED) & set(world.phases[name.replace("jobs.", "Job/", 1)])
+    for field in ("phase", *COUNTS, "tasks", "version"):
+        if f"{path}.{field}" in varies and field not in (better or {}):
+            continue
+        if (field == "tasks" and better) or (field == "version" and stopped):
+            continue
+        if (want.get(field) or 0) != (have.get(field) or 0):
+            yield f"{name}.{field}: wanted {want.get(field)}, is {have.get(field)}"
+
+
+def _pair(world: World, want: Json, have: Json) -> Iterator[tuple[str, Any, Any]]:
+    """By name; generated parts of names match whatever is there."""
+    left = dict(have)
+    for name, value in sorted(want.items(), key=lambda item: "$" in item[0]):
+        pattern = re.compile(_pattern(world, name))
+        candidates = [each for each in left if pattern.fullmatch(each)]
+        best = next((each for each in candidates if left[each] == value), candidates[0] if candidates else None)
+        yield name, value, left.pop(best) if best is not None else None
+    for name, value in left.items():
+        yield name, None, value
+
+
+def _pattern(world: World, name: str) -> str:
+    text = _UID.sub(lambda found: f"\0{_uid_pattern(world, *found.groups())}\0", name)
+    parts = text.split("\0")
+    return "".join(part if odd % 2 else _GENERATED.sub("[a-z0-9-]+", re.escape(part).replace("\\$", "$")) for odd, part in enumerate(parts))
+
+
+def _uid_pattern(world: World, kind: str, namespace: str | None, name: str) -> str:
+    glob = re.compile(_GENERATED.sub("[a-z0-9]+", re.escape(name).replace("\\$", "$")))
+    uids = [
+        re.escape(obj["metadata"]["uid"])
+        for each in KINDS if each.name == kind
+        for obj in world.cluster.list(each).objects if glob.fullmatch(obj["metadata"]["name"])
+    ]  # fmt: skip
+    return f"(?:{'|'.join(uids)})" if uids else "[0-9a-f-]+"
+
+
+def _short(world: World) -> Json:
+    view: Json = {"jobs": {}, "pods": {}, "podgroups": {}, "others": [], "queues": {}, "commands": []}
+    for job in world.cluster.list(JOB).objects:
+        status = job.get("status") or {}
+        tasks = {task: state["phase"] for task, state in (status.get("taskStatusCount") or {}).items()}
+        view["jobs"][job["metadata"]["name"]] = {
+            "phase": (status.get("state") or {}).get("phase"), "version": status.get("version"), "tasks": tasks,
+            **{name: status.get(name) for name in COUNTS},
+        }  # fmt: skip
+    for pod in world.cluster.list(POD).objects:
+        words = [f"{pod['status'].get('phase')}{_ordinal(world, POD, pod)}"]
+        words += ["unbound"] if not pod["spec"].get("nodeName") else []
+        words += ["terminating"] if pod["metadata"].get("deletionTimestamp") else []
+        view["pods"][pod["metadata"]["name"]] = " ".join(words)
+    for group in world.cluster.list(POD_GROUP).objects:
+        phase = (group.get("status") or {}).get("phase")
+        view["podgroups"][group["metadata"]["name"]] = f"{phase}{_ordinal(world, POD_GROUP, group)}"
+    for kind in OTHERS:
+        for obj in world.cluster.list(kind, "default").objects:
+            if obj["metadata"]["name"] not in UNKEPT:
+                view["others"].append(f"{kind.name}/{obj['metadata']['name']}{_ordinal(world, kind, obj)}")
+    for queue in world.cluster.list(QUEUE).objects:
+        shown = {"state": (queue.get("status") or {}).get("state"), "parent": queue["spec"].get("parent"),
+                 "closedByParent": annotations_of(queue).get(CLOSED_BY_PARENT)}  # fmt: skip
+        view["queues"][queue["metadata"]["name"]] = {name: value for name, value in shown.items() if value is not None}
+    view["commands"] = [command["metadata"]["name"] for command in world.cluster.list(COMMAND).objects]
+    return view
+
+
+def _ordinal(world: World, kind: Kind, obj: Json) -> str:
+    born = world.born[f"{kind.name}/{obj['metadata']['name']}"]
+    number = born.index(obj["metadata"]["uid"]) + 1
+    return f"/{number}" if number > 1 else ""
+
+
+# --- phases, events, objects --------------------------------------------------------------------------------------------------
+
+
+def _compare_phases(world: World, expected: Json, varies: tuple[str, ...]) -> Iterator[str]:
+    for name, phases in expected.items():
+        kind = name.partition("/")[0]
+        if kind in ("Job", "Queue") and f"phasesSeen.{name}" not in varies and world.phases[name] != phases:
+            yield f"phasesSeen.{name}: wanted {phases}, was {world.phases[name]}"
+
+
+def _compare_events(world: World, expected: list[str]) -> Iterator[str]:
+    ours = {
+        f"{event['involvedObject']['kind']}/{event['involvedObject']['name']} {event['type']} {event['reason']}"
+        for event in world.cluster.list(EVENT).objects
+        if (event.get("source") or {}).get("component") == "vc-controller-manager"
+    }
+    wanted = set(expected)
+    for line in sorted(wanted ^ ours):
+        if not line.endswith(" PodGroupPending"):  # whether a group is ever seen waiting is the scheduler's pace
+            yield f"events: {'missing' if line in wanted else 'too many'} {line}"
+
+
+def _compare_objects(world: World, expected: list[Json], better: Json, varies: tuple[str, ...]) -> Iterator[str]:
+    for number, want in enumerate(expected):
+        if any(path == "objects" or path == f"objects[{number}]" for path in varies):
+            continue
+        name = want["metadata"]["name"]
+        kind = _kind(want["kind"], want)
+        if kind not in (JOB, POD, POD_GROUP, QUEUE, *OTHERS):
+            continue
+        pattern = re.compile(_pattern(world, name))
+        have = [obj for obj in world.cluster.list(kind).objects if pattern.fullmatch(obj["metadata"]["name"])]
+        path = f"objects[{number}] {want['kind']}/{name}"
+        if not have:
+            yield f"{path}: missing"
+            continue
+        yield from _within(world, _plain(want, kind), _plain(have[0], kind), path, number, varies, bool(better))
+
+
+def _plain(obj: Json, kind: Kind) -> Json:
+    """Without what is not recorded; lists of named things as maps."""
+    obj = copy.deepcopy(obj)
+    meta = obj["metadata"]
+    keep: Json = {"metadata": {name: meta[name] for name in ("labels", "annotations", "ownerReferences") if name in meta}}
+    for each in keep["metadata"].get("ownerReferences", ()):
+        each.pop("uid", None)
+        each.pop("apiVersion", None)
+    if kind == SECRET:
+        return {**keep, "keys": obj.get("keys") or sorted(obj["data"]), "type": obj.get("type")}
+    if kind == JOB:
+        status = obj.get("status") or {}
+        conditions = [each if isinstance(each, str) else each["status"] for each in status.get("conditions", ())]
+        state = {"phase": (status.get("state") or {}).get("phase")}
+        return {"status": {**status, "state": state, "conditions": conditions}}
+    if kind == QUEUE:
+        return {"spec": obj["spec"], "status": {"state": (obj.get("status") or {}).get("state")}, **keep}
+    keep |= {name: obj[name] for name in ("spec", "data") if name in obj}
+    if kind == POD:
+        for each in (*keep["spec"].get("containers", ()), *keep["spec"].get("initContainers", ())):
+            each["env"] = {env["name"]: env for env in each.get("env", ())}
+            each["volumeMounts"] = {f"{mount['mountPath']}": mount for mount in each.get("volumeMounts", ())}
+        volumes = [volume for volume in keep["spec"].get("volumes", ()) if not volume["name"].startswith("kube-api-access")]
+        keep["spec"]["volumes"] = sorted(volumes, key=lambda volume: volume["name"])
+    return keep
+
+
+EXACT = ("labels", "annotations", "data", "env", "volumeMounts", "minResources", "minTaskMember", "taskStatusCount",
+         "controlledResources", "networkTopology")  # fmt: skip
+
+
+def _within(world: World, want: Any, have: Any, path: str, number: int, varies: tuple[str, ...], better: bool) -> Iterator[str]:
+    """Everything in `want` is in `have`; maps of EXACT names are the same."""
+    dotted = re.sub(r"^objects\[\d+\] \S+?\.", f"objects[{number}].", path)
+    if dotted in varies or (better and path.endswith((".taskStatusCount", ".succeeded", ".failed"))):
+        return
+    if isinstance(want, dict):
+        if not isinstance(have, dict):
+            yield f"{path}: wanted {want}, is {have}"
+            return
+        pairs = _pair(world, want, {name: value for name, value in have.items()})
+        exact = path.rsplit(".", 1)[-1] in EXACT
+        for name, wanted, had in pairs:
+            if wanted is None:
+                if exact:
+                    yield f"{path}.{name}: not wanted, is {had}"
+                continue
+            if (name == "version" and "Job/" in path) or name == JOB_VERSION:
+                continue
+            yield from _within(world, wanted, had, f"{path}.{name}", number, varies, better)
+    elif isinstance(want, list):
+        if not isinstance(have, list) or len(want) != len(have):
+            yield f"{path}: wanted {want}, is {have}"
+            return
+        for index, (wanted, had) in enumerate(zip(want, have, strict=True)):
+            yield from _within(world, wanted, had, f"{path}[{index}]", number, varies, better)
+    elif isinstance(want, str) and re.search(r"\$(uid\(|hash|random|r\d)", want):
+        if not isinstance(have, str) or not re.fullmatch(_pattern(world, want), have):
+            yield f"{path}: wanted {want}, is {have}"
+    elif want != have and not (isinstance(want, (int, str)) and str(want) == str(have)):
+        yield f"{path}: wanted {want!r}, is {have!r}"
