@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 IntN = NDArray[np.intp]
 _AHEAD = 4  # tasks more that the first look ahead judges
 _FAR = 16  # and each later one
+_GROUPS = 6  # groups of equal scores that are picked one by one before a partition is cheaper
 NOWHERE = -np.inf
 
 
@@ -203,13 +204,21 @@ class _Ahead:
 
 def _best_rows(head: FloatN, count: int) -> IntN:
     """The rows of the `count` highest feasible scores; of equal ones the lowest rows."""
-    feasible = np.flatnonzero(head > NOWHERE)
-    if len(feasible) <= count:
-        return feasible
-    scores = head[feasible]
-    limit = np.partition(scores, -count)[-count]
-    above = feasible[scores > limit]
-    return np.concatenate([above, feasible[scores == limit][: count - len(above)]])
+    rest, chosen = head.copy(), np.zeros(0, dtype=np.intp)
+    for _ in range(_GROUPS):  # where nodes are alike, a few groups of equal scores are all there is
+        limit = rest.max()
+        if limit == NOWHERE:
+            return chosen
+        equal = np.flatnonzero(rest == limit)
+        chosen = np.concatenate([chosen, equal[: count - len(chosen)]])
+        if len(chosen) == count:
+            return chosen
+        rest[equal] = NOWHERE
+    feasible = np.flatnonzero(rest > NOWHERE)
+    wanted = count - len(chosen)
+    if len(feasible) > wanted:
+        feasible = feasible[np.argpartition(-rest[feasible], wanted - 1)[:wanted]]
+    return np.concatenate([chosen, feasible])
 
 
 def _any(refusals: list[Refusal], size: int) -> BoolN:
