@@ -211,6 +211,13 @@ def _priority_class_faults(new: Json, old: Json | None) -> list[Fault]:
     return []
 
 
+def warnings(kind: Kind, new: Json, old: Json | None) -> list[str]:
+    """What is allowed and yet hardly meant."""
+    if kind == NODE and old is None and not (new.get("status") or {}).get("allocatable"):
+        return [f'nodes "{new["metadata"]["name"]}": status.allocatable is missing: no pod will fit on it']
+    return []
+
+
 def grace(kind: Kind, old: Json, asked: int | None) -> int:
     """Seconds between the request to delete and the end; only pods have any."""
     return pod_rules.grace(old, asked) if kind == POD else 0

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from extender.api.errors import BadRequest, Denied
 from extender.api.meta import (
+    EVENT,
     KINDS,
     NAMESPACE,
     PDB,
@@ -40,6 +42,7 @@ from extender.cluster.store import Store, matching
 from extender.cluster.watching import MemoryWatch
 
 KEPT_CHANGES = 200_000  # per kind; a watch that is further behind is told Gone
+EVENT_SECONDS = 3600.0  # how long Events are kept after they were last written (kube-apiserver --event-ttl)
 
 
 class MemoryCluster:
@@ -57,6 +60,7 @@ class MemoryCluster:
         self._stores = {kind: Store(kind, history) for kind in KINDS}
         self._version = 0
         self._uids = 0
+        self._events: deque[tuple[Time, Key, str]] = deque()  # written when, at which version
         self._budgets = Budgets(self, clock)
         self._quotas = Quotas(self)
         self.load(core_kinds.BUILT_IN)
@@ -199,6 +203,7 @@ class MemoryCluster:
         """Let the cluster's own housekeeping run until nothing is left to do; the number of changes made."""
         with self._lock:
             before = self._version
+            self._expire_events()
             collect(self)
             self._budgets.settle()
             self._quotas.settle()
@@ -266,6 +271,10 @@ class MemoryCluster:
         new["metadata"]["resourceVersion"] = str(self._version)
         store.put(key, new, old=old, version=self._version, when=self.clock.now())
         self.owners.note(store.kind, new, old)
+        if store.kind == EVENT:
+            self._events.append((self.clock.now(), key, new["metadata"]["resourceVersion"]))
+        for warning in core_kinds.warnings(store.kind, new, old):
+            self._warn(warning)
         self._changed.notify_all()
         return new
 
@@ -276,6 +285,14 @@ class MemoryCluster:
         self.owners.note(store.kind, None, old)
         self._changed.notify_all()
         return last
+
+    def _expire_events(self) -> None:
+        store, limit = self._stores[EVENT], self.clock.now() - EVENT_SECONDS
+        while self._events and self._events[0][0] <= limit:
+            _, key, version = self._events.popleft()
+            event = store.get(key)
+            if event is not None and event["metadata"]["resourceVersion"] == version:
+                self._remove(store, key, event, event)
 
     # --- small things -------------------------------------------------------------------------------------------------
 

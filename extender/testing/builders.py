@@ -104,7 +104,11 @@ class PodBuilder(Built):
         self["status"] = {"phase": "Pending"}
 
     def resource(self, name: str, amount: Amount) -> Self:
-        self["spec"]["containers"][0]["resources"]["requests"][name] = str(amount)
+        """An extended resource has the same limit, as the API server wants it."""
+        resources = self["spec"]["containers"][0]["resources"]
+        resources["requests"][name] = str(amount)
+        if "/" in name:
+            resources.setdefault("limits", {})[name] = str(amount)
         return self
 
     def cpu(self, amount: Amount) -> Self:
