@@ -1,0 +1,331 @@
+"""preempt: who makes room for whom within a queue, and that nobody leaves in vain."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.actions import ACTIONS
+from extender.api import meta
+from extender.api.meta import Json
+from extender.api.operations import Evict
+from extender.core import conf
+from extender.core.axis import IntR
+from extender.core.mirror import Mirror
+from extender.core.plugin import At, Change, NoArgs, Plugin, Refusal, TaskClass
+from extender.core.scheduling import Result, schedule
+from extender.core.session import Session
+from extender.core.snapshot import Snapshot
+from extender.plugins import PLUGINS
+from extender.testing.builders import GroupBuilder, PodBuilder, node, podgroup, priority_class, queue, task
+
+LOW, MIDDLE, HIGH = 10, 50, 100
+CLASSES = [priority_class("low", LOW), priority_class("middle", MIDDLE), priority_class("high", HIGH)]
+VALUES = {"low": LOW, "middle": MIDDLE, "high": HIGH}
+
+
+class Limit(Plugin[NoArgs]):
+    """A queue takes at most three cpus."""
+
+    name = "limit"
+
+    def open(self, ssn: Session) -> None:
+        self.used = {row: int(ssn.job_allocated[ssn.jobs.queue == row, 0].sum()) for row in range(len(ssn.queues))}
+
+    def allocatable(self, ssn: Session, queue: int, request: IntR, count: int) -> int:
+        del ssn
+        return min(count, int((3000 - self.used[queue]) // request[0]))
+
+    def allocated(self, ssn: Session, change: Change) -> None:
+        del ssn
+        self.used[change.queue] += int(change.total[0])
+
+    def deallocated(self, ssn: Session, change: Change) -> None:
+        del ssn
+        self.used[change.queue] -= int(change.total[0])
+
+
+class Neighbours(Plugin[NoArgs]):
+    """A node refuses as long as a task of the group "noisy" is on it; node "broken" refuses for good."""
+
+    name = "neighbours"
+
+    def predicate(self, ssn: Session, cls: TaskClass, at: At) -> list[Refusal]:
+        del cls
+        noisy, broken = at.rows < 0, at.rows < 0
+        for place, row in enumerate(at.rows):
+            tenants = [t for t in ssn.nodes.tasks[row] if ssn.task_node[t] == row and ssn.task_status[t] != 6]
+            noisy[place] = any(ssn.task_key(t).name.startswith("noisy") for t in tenants)
+            broken[place] = ssn.nodes.name[row] == "broken"
+        return [Refusal("noisy", noisy, plugin=self.name), Refusal("broken", broken, unresolvable=True, plugin=self.name)]
+
+
+WITH_TEST_PLUGINS = {**PLUGINS, "limit": Limit, "neighbours": Neighbours}
+
+
+def decide(*objects: Json, action: str = "preempt", plugins: str = "priority gang conformance", arguments: str = "") -> Result:
+    """One session of the action over the objects; each tier of `plugins` is separated by a bar."""
+    tiers = "\n".join(
+        "- plugins: [" + ", ".join(f"{{name: {name}}}" for name in tier.split()) + "]" for tier in plugins.split("|")
+    )
+    text = f"actions: {action}\ntiers:\n{tiers}\nconfigurations: [{{name: {action}, arguments: {{{arguments}}}}}]"
+    mirror = Mirror()
+    for obj in [queue(), *CLASSES, *objects]:
+        mirror.apply(meta.kind_of(obj), "ADDED", obj)
+    return schedule(Snapshot.build(mirror), conf.load(text, WITH_TEST_PLUGINS, ACTIONS), now=1_800_000_000.0)
+
+
+def evicted(result: Result) -> list[str]:
+    """In the order of eviction."""
+    return [operation.pod.name for operation in result.operations if isinstance(operation, Evict)]
+
+
+def promised(result: Result) -> dict[str, str]:
+    """Task -> node, of tasks that were promised room."""
+    ssn = result.session
+    return {key.name: ssn.nodes.name[ssn.task_node[row]] for key, row in ssn.tasks.rows.items() if ssn.task_status[row] == 2}
+
+
+def group(name: str, class_name: str, least: int = 1) -> GroupBuilder:
+    return podgroup(name).priority(class_name).members(least)
+
+
+def member(name: str, of: str, class_name: str, cpu: int = 1) -> PodBuilder:
+    return task(name, of).cpu(cpu).priority(VALUES[class_name])
+
+
+def job(name: str, class_name: str, *nodes: str, least: int = 1, cpu: int = 1) -> list[Json]:
+    """A job with a task on each node; the node "" stands for a pending one."""
+    members = [member(f"{name}-{i}", name, class_name, cpu) for i in range(len(nodes))]
+    placed = [made.on(on) if on else made for made, on in zip(members, nodes, strict=True)]
+    return [group(name, class_name, least), *placed]
+
+
+# --- who leaves ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_least_important_job_leaves() -> None:
+    tenants = [*job("middle", "middle", "n1", least=0), *job("low", "low", "n1", least=0)]
+    result = decide(node("n1").cpu(2), *tenants, *job("high", "high", ""))
+    assert evicted(result) == ["low-0"]
+
+
+def test_within_a_job_the_least_important_task_leaves() -> None:
+    tasks = [member("low-0", "low", "low").on("n1"), member("low-1", "low", "low").priority(1).on("n1")]
+    result = decide(node("n1").cpu(2), group("low", "low", 0), *tasks, *job("high", "high", ""))
+    assert evicted(result) == ["low-1"]
+
+
+def test_equal_nodes_are_told_apart_by_who_would_leave() -> None:
+    tenants = [*job("middle", "middle", "n1", least=0), *job("low", "low", "n2", least=0)]
+    result = decide(node("n1").cpu(1), node("n2").cpu(1), *tenants, *job("high", "high", ""))
+    assert evicted(result) == ["low-0"]
+
+
+def test_equals_leave_each_other_alone() -> None:
+    result = decide(node("n1").cpu(1), *job("a", "low", "n1", least=0), *job("b", "low", ""))
+    assert evicted(result) == []
+
+
+def test_a_task_of_another_queue_stays() -> None:
+    other = [podgroup("o").members(0).queue("other").priority("low"), member("o-0", "o", "low").on("n1")]
+    result = decide(queue("other"), node("n1").cpu(1), *other, *job("high", "high", ""))
+    assert evicted(result) == []
+
+
+def test_a_task_that_says_so_stays() -> None:
+    keep = member("low-0", "low", "low").on("n1").preemptable(False)
+    result = decide(node("n1").cpu(1), group("low", "low", 0), keep, *job("high", "high", ""))
+    assert evicted(result) == []
+
+
+def test_inside_a_job_more_important_tasks_displace_less_important_ones() -> None:
+    tasks = [task("g-0", "g").cpu(1).priority(1).on("n1"), task("g-1", "g").cpu(1).priority(9)]
+    result = decide(node("n1").cpu(1), podgroup("g").members(0), *tasks, plugins="priority conformance")
+    assert evicted(result) == ["g-0"]
+
+
+def test_inside_a_job_equals_leave_each_other_alone_whatever_the_plugins_say() -> None:
+    tasks = [task("g-0", "g").cpu(1).on("n1"), task("g-1", "g").cpu(1)]
+    result = decide(node("n1").cpu(1), podgroup("g").members(1), *tasks, plugins="priority|conformance", arguments="")
+    assert evicted(result) == []
+
+
+# --- gangs --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_floor_of_a_gang_counts_all_its_victims() -> None:
+    """Each victim of a group counts against its minimum, on whatever node it is: one may go, two may not."""
+    nodes = [node(f"n{i}").cpu(1) for i in range(5)]
+    base = job("base", "low", *(f"n{i}" for i in range(5)), least=4)
+    result = decide(*nodes, *base, *job("urgent", "high", "", "", least=2))
+    assert evicted(result) == []
+
+
+def test_a_gang_gets_room_for_all_or_nothing_is_evicted() -> None:
+    result = decide(node("n1").cpu(2), *job("low", "low", "n1", "n1", least=0), *job("urgent", "high", "", "", "", least=3))
+    assert (evicted(result), promised(result)) == ([], {})
+
+
+def test_a_gang_uses_free_room_before_it_evicts() -> None:
+    nodes = [node("n1").cpu(1), node("n2").cpu(1), node("n3").cpu(1)]
+    result = decide(*nodes, *job("low", "low", "n1", "n2", least=0), *job("urgent", "high", "", "", least=2))
+    assert len(evicted(result)) == 1
+    assert "n3" in promised(result).values()
+
+
+def test_a_job_stops_evicting_once_it_has_its_minimum() -> None:
+    result = decide(node("n1").cpu(3), *job("low", "low", "n1", "n1", "n1", least=0), *job("high", "high", "", "", least=1))
+    assert len(evicted(result)) == 1
+
+
+# --- no more than needed ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_free_already_counts() -> None:
+    result = decide(node("n1").cpu(10), *job("low", "low", *["n1"] * 4, least=0, cpu=2), *job("high", "high", "", cpu=3))
+    assert len(evicted(result)) == 1
+
+
+def test_what_is_being_released_already_counts() -> None:
+    leaving = [group("gone", "low", 0), member("gone-0", "gone", "low").on("n1").leaving()]
+    result = decide(node("n1").cpu(2), *leaving, *job("low", "low", "n1", least=0), *job("high", "high", ""))
+    assert (evicted(result), promised(result)) == ([], {"high-0": "n1"})
+
+
+def test_a_victim_that_turns_out_needless_is_spared() -> None:
+    """The small task is asked first, but the large one has to leave anyway and is enough."""
+    tenants = [*job("low", "low", "n1", least=0), *job("middle", "middle", "n1", least=0, cpu=3)]
+    result = decide(node("n1").cpu(4), *tenants, *job("high", "high", "", cpu=3))
+    assert evicted(result) == ["middle-0"]
+
+
+def test_nobody_leaves_where_all_together_are_not_enough() -> None:
+    result = decide(node("n1").cpu(4), *job("low", "low", "n1", "n1", least=0), *job("high", "high", "", cpu=5))
+    assert evicted(result) == []
+
+
+# --- queues, checks -------------------------------------------------------------------------------------------------------
+
+
+def test_a_queue_at_its_limit_makes_room_in_itself_on_an_idle_node() -> None:
+    low = job("low", "low", "n1", "n1", "n1")
+    result = decide(node("n1").cpu(6), *low, *job("high", "high", ""), plugins="priority conformance limit")
+    assert (len(evicted(result)), promised(result)) == (1, {"high-0": "n1"})
+
+
+def test_evicting_cures_what_the_neighbour_causes() -> None:
+    noisy = job("noisy", "low", "n1", least=0)
+    quiet = job("low", "low", "n1", least=0)
+    result = decide(node("n1").cpu(9), *noisy, *quiet, *job("high", "high", ""), plugins="priority gang neighbours")
+    assert evicted(result) == ["noisy-0"]
+
+
+def test_nobody_leaves_a_node_that_refuses_for_good() -> None:
+    low = job("low", "low", "broken", least=0)
+    result = decide(node("broken").cpu(1), *low, *job("high", "high", ""), plugins="priority gang neighbours")
+    assert evicted(result) == []
+
+
+def test_a_foreign_neighbour_that_cannot_be_asked_keeps_the_others_safe() -> None:
+    noisy = task("noisy-0", "").cpu(1).scheduler("default-scheduler").on("n1")
+    low = job("low", "low", "n1", least=0)
+    result = decide(node("n1").cpu(2), noisy, *low, *job("high", "high", ""), plugins="priority gang neighbours")
+    assert evicted(result) == []
+
+
+# --- who may preempt ----------------------------------------------------------------------------------------------------
+
+
+def test_preemption_policy_never() -> None:
+    never = member("high-0", "high", "high").with_("spec.preemptionPolicy", "Never")
+    result = decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), group("high", "high"), never)
+    assert evicted(result) == []
+
+
+def test_a_gated_task_does_not_preempt() -> None:
+    gated = member("high-0", "high", "high").gated()
+    result = decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), group("high", "high"), gated)
+    assert evicted(result) == []
+
+
+def test_a_job_that_is_not_admitted_does_not_preempt() -> None:
+    high = [group("high", "high").phase("Pending"), member("high-0", "high", "high")]
+    assert evicted(decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), *high)) == []
+
+
+def test_a_task_that_asks_nothing_takes_only_the_place_of_its_like() -> None:
+    tenants = [group("low", "low", 0), task("low-0", "low").on("n1"), task("low-1", "low").cpu(1).on("n1")]
+    high = [group("high", "high"), task("high-0", "high")]
+    assert evicted(decide(node("n1").cpu(1).pods(2), *tenants, *high)) == ["low-0"]
+
+
+def test_a_task_that_asks_nothing_is_left_to_backfill_where_there_is_a_place() -> None:
+    result = decide(node("n1").cpu(1), group("high", "high"), task("high-0", "high"))
+    assert (evicted(result), promised(result)) == ([], {})
+
+
+def nominee(on: str) -> list[Json]:
+    return [group("high", "high"), member("high-0", "high", "high").with_("status.nominatedNodeName", on)]
+
+
+def victim_on_its_way(cpu: int) -> list[Json]:
+    conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+    leaving = member("gone-0", "gone", "low", cpu).on("n1").leaving().with_("status.conditions", conditions)
+    return [group("gone", "low", 0), leaving]
+
+
+def test_a_task_whose_victim_is_still_leaving_waits() -> None:
+    """The node does not take it yet for the noise of its neighbour, and nobody else need go meanwhile."""
+    nodes = [node("n1").cpu(4), node("n2").cpu(1)]
+    tenants = [*job("low", "low", "n2", least=0), *job("noisy", "high", "n1")]
+    objects = [*nodes, *tenants, *victim_on_its_way(1), *nominee("n1")]
+    assert evicted(decide(*objects, plugins="priority gang neighbours")) == []
+
+
+@pytest.mark.parametrize("nominated", ["gone", "n1"])
+def test_a_promise_that_is_void_binds_nobody(nominated: str) -> None:
+    """The node went away, or somebody else has the room: the task looks again."""
+    result = decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), *nominee(nominated))
+    assert evicted(result) == ["low-0"]
+
+
+# --- comparing nodes ----------------------------------------------------------------------------------------------------
+
+AWARE = "enableTopologyAwarePreemption: true, minCandidateNodesAbsolute: 10"
+
+
+def test_topology_aware_takes_the_node_whose_worst_loss_is_least() -> None:
+    tenants = [*job("middle", "middle", "n1", least=0), *job("low", "low", "n2", "n2", least=0)]
+    nodes = [node("n1").cpu(2), node("n2").cpu(2)]
+    result = decide(*nodes, *tenants, *job("high", "high", "", cpu=2), arguments=AWARE)
+    assert evicted(result) == ["low-1", "low-0"]
+
+
+def test_topology_aware_takes_fewer_victims_of_the_same_worth() -> None:
+    tenants = [*job("low", "low", "n1", "n1", least=0), *job("also", "low", "n2", least=0, cpu=2)]
+    nodes = [node("n1").cpu(2), node("n2").cpu(2)]
+    result = decide(*nodes, *tenants, *job("high", "high", "", cpu=2), arguments=AWARE)
+    assert evicted(result) == ["also-0"]
+
+
+def test_topology_aware_takes_the_victim_that_started_last() -> None:
+    def started(name: str, on: str, when: str) -> Json:
+        return member(name, "low", "low").on(on).with_("status.startTime", when)
+
+    tenants = [started("low-0", "n1", "2026-01-01T00:00:00Z"), started("low-1", "n2", "2026-01-02T00:00:00Z")]
+    nodes = [node("n1").cpu(1), node("n2").cpu(1)]
+    result = decide(*nodes, group("low", "low", 0), *tenants, *job("high", "high", ""), arguments=AWARE)
+    assert evicted(result) == ["low-1"]
+
+
+# --- what is left for later -----------------------------------------------------------------------------------------------
+
+
+def test_the_session_knows_who_left_for_whom() -> None:
+    ssn = decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), *job("high", "high", "")).session
+    assert {ssn.task_key(v).name: ssn.task_key(t).name for v, t in ssn.evicted_for.items()} == {"low-0": "high-0"}
+
+
+def test_what_was_undone_is_not_remembered() -> None:
+    ssn = decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), *job("high", "high", "", "", least=2)).session
+    assert (ssn.evicted_for, ssn.promised_by_eviction) == ({}, set())

@@ -1,0 +1,131 @@
+"""reclaim: queues that have less than their share take back what others hold beyond theirs."""
+
+from __future__ import annotations
+
+from extender.actions import ACTIONS
+from extender.api import meta
+from extender.api.meta import Json
+from extender.api.operations import Evict
+from extender.core import conf
+from extender.core import status as st
+from extender.core.mirror import Mirror
+from extender.core.scheduling import Result, schedule
+from extender.core.snapshot import Snapshot
+from extender.plugins import PLUGINS
+from extender.testing.builders import node, podgroup, priority_class, queue, task
+
+CONF = """
+actions: {actions}
+tiers:
+- plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}, {{name: proportion}}]
+"""
+
+
+def decide(*objects: Json, actions: str = "reclaim") -> Result:
+    mirror = Mirror()
+    for obj in [priority_class("low", 10), priority_class("high", 100), *objects]:
+        mirror.apply(meta.kind_of(obj), "ADDED", obj)
+    loaded = conf.load(CONF.format(actions=actions), PLUGINS, ACTIONS)
+    return schedule(Snapshot.build(mirror), loaded, now=1_800_000_000.0)
+
+
+def evicted(result: Result) -> list[str]:
+    return [operation.pod.name for operation in result.operations if isinstance(operation, Evict)]
+
+
+def promised(result: Result) -> list[str]:
+    ssn = result.session
+    return sorted(key.name for key, row in ssn.tasks.rows.items() if ssn.task_status[row] == st.PIPELINED)
+
+
+def job(name: str, of: str, *nodes: str, least: int = 0, cpu: int = 1, class_name: str = "low") -> list[Json]:
+    """A job of queue `of` with a task on each node; the node "" stands for a pending one."""
+    members = [task(f"{name}-{i}", name).cpu(cpu) for i in range(len(nodes))]
+    placed = [made.on(on) if on else made for made, on in zip(members, nodes, strict=True)]
+    return [podgroup(name).queue(of).members(least).priority(class_name), *placed]
+
+
+TWO_QUEUES = [queue("mine"), queue("theirs")]
+
+
+def test_a_queue_below_its_share_takes_from_one_above() -> None:
+    result = decide(*TWO_QUEUES, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 4), *job("b", "mine", "", least=1))
+    assert (len(evicted(result)), promised(result)) == (1, ["b-0"])
+
+
+def test_it_takes_no_more_than_its_share() -> None:
+    """Two of four cpus are its own; the third job finds the queue at its share."""
+    wanting = [obj for i in range(4) for obj in job(f"b{i}", "mine", "", least=1)]
+    result = decide(*TWO_QUEUES, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 4), *wanting)
+    assert len(evicted(result)) == 2
+
+
+def test_queues_reclaim_in_turn() -> None:
+    """Two queues below their share each get one place, rather than the first one two."""
+    queues = [queue("a"), queue("b"), queue("theirs")]
+    wanting = [*job("a0", "a", "", least=1), *job("a1", "a", "", least=1), *job("b0", "b", "", least=1)]
+    running = [*job("r", "theirs", *["n1"] * 4)]
+    result = decide(*queues, node("n1").cpu(4), *running, *wanting)
+    assert {"a0-0", "b0-0"} <= set(promised(result))
+
+
+def test_a_queue_that_does_not_lend_keeps_its_tasks() -> None:
+    queues = [queue("mine"), queue("theirs").reclaimable(False)]
+    result = decide(*queues, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 4), *job("b", "mine", "", least=1))
+    assert evicted(result) == []
+
+
+def test_what_is_free_already_counts() -> None:
+    """Two of ten cpus are idle and three are wanted: one task of two cpus covers it."""
+    wanting = job("b", "mine", "", least=1, cpu=3)
+    result = decide(*TWO_QUEUES, node("n1").cpu(10), *job("a", "theirs", *["n1"] * 4, cpu=2), *wanting)
+    assert len(evicted(result)) == 1
+
+
+def test_free_room_elsewhere_is_taken_before_anybody_leaves() -> None:
+    nodes = [node("n1").cpu(4), node("n2").cpu(1)]
+    result = decide(*TWO_QUEUES, *nodes, *job("a", "theirs", *["n1"] * 4), *job("b", "mine", "", least=1))
+    assert (evicted(result), promised(result)) == ([], ["b-0"])
+
+
+def test_a_gang_gets_its_minimum_or_nobody_leaves() -> None:
+    result = decide(*TWO_QUEUES, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 4), *job("b", "mine", *[""] * 3, least=3))
+    assert (evicted(result), promised(result)) == ([], [])
+
+
+def test_a_gang_that_lends_keeps_its_minimum() -> None:
+    lending = job("a", "theirs", *["n1"] * 4, least=3)
+    result = decide(*TWO_QUEUES, node("n1").cpu(4), *lending, *job("b", "mine", "", "", least=2))
+    assert evicted(result) == []
+
+
+def test_a_task_that_does_not_run_yet_stays() -> None:
+    bound = [task(f"a-{i}", "a").cpu(1).on("n1", "Pending") for i in range(4)]
+    lending = [podgroup("a").queue("theirs").members(0), *bound]
+    assert evicted(decide(*TWO_QUEUES, node("n1").cpu(4), *lending, *job("b", "mine", "", least=1))) == []
+
+
+def test_preemption_policy_never() -> None:
+    never = task("b-0", "b").cpu(1).with_("spec.preemptionPolicy", "Never")
+    wanting = [podgroup("b").queue("mine").members(1), never]
+    assert evicted(decide(*TWO_QUEUES, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 4), *wanting)) == []
+
+
+def test_the_queue_that_matters_least_gives_first() -> None:
+    queues = [queue("mine"), queue("first").with_("spec.priority", 5), queue("last").with_("spec.priority", 1)]
+    lending = [*job("a", "first", "n1", "n1", "n1"), *job("z", "last", "n1", "n1", "n1")]
+    result = decide(*queues, node("n1").cpu(6), *lending, *job("b", "mine", "", least=1))
+    assert evicted(result) == ["z-2"]
+
+
+def test_the_least_important_job_of_a_queue_gives_first() -> None:
+    lending = [*job("a", "theirs", "n1", "n1", class_name="high"), *job("z", "theirs", "n2", "n2", class_name="low")]
+    nodes = [node("n1").cpu(2), node("n2").cpu(2)]
+    assert evicted(decide(*TWO_QUEUES, *nodes, *lending, *job("b", "mine", "", least=1))) == ["z-1"]
+
+
+def test_two_queues_at_their_shares_rest() -> None:
+    """What one took back is not taken from it again."""
+    world = [*job("a", "theirs", *["n1"] * 2), *job("b", "mine", *["n1"] * 2)]
+    wanting = [*job("c", "theirs", "", least=1), *job("d", "mine", "", least=1)]
+    assert evicted(decide(*TWO_QUEUES, node("n1").cpu(4), *world, *wanting)) == []
