@@ -114,6 +114,11 @@ class PodSpec(View, frozen=True):
     volumes: tuple[Volume, ...] | None = None
     termination_grace_period_seconds: int | None = None
 
+    @property
+    def pod_level(self) -> bool:
+        """Whether the pod itself, not only its containers, asks for something."""
+        return self.resources is not None and any(_pod_level(name) for name in self.resources.requests or ())
+
 
 class PodCondition(View, frozen=True):
     type: str = ""

@@ -17,8 +17,7 @@ from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, e
 from extender.core.axis import Axis, IntR
 
 # What kube-scheduler assumes for a container that asks nothing (k8s.io/kubernetes pkg/scheduler/util/pod_resources.go)
-DEFAULT_MILLI_CPU = 100
-DEFAULT_MEMORY = 200 * 1024 * 1024
+_FILL = {"cpu": "100m", "memory": str(200 * 1024 * 1024)}
 
 
 @dataclass(eq=False, slots=True)
@@ -74,7 +73,7 @@ class Shapes:
             spec=spec,
             requests=requests,
             request=request,
-            nonzero=_nonzero(spec, requests),
+            nonzero=nonzero_requests(spec, requests),
             best_effort=best_effort,
             gated=bool(spec.scheduling_gates),
             blocked=[gate.name for gate in spec.scheduling_gates or ()] not in ([], [QUEUE_ALLOCATION_GATE]),
@@ -103,24 +102,24 @@ class Shapes:
             self._free.append(shape.id)
 
 
-def _nonzero(spec: PodSpec, requests: dict[str, int]) -> NDArray[np.int64]:
-    """(2,) cpu and memory with kube-scheduler's defaults for each container that asks nothing."""
+def nonzero_requests(spec: PodSpec, requests: dict[str, int]) -> NDArray[np.int64]:
+    """(2,) cpu and memory with kube-scheduler's defaults for each container that asks nothing; `requests` as effective.
+
+    Where the pod itself names requests, only what nobody names is filled. Source: k8s.io/kubernetes v1.36.1,
+    pkg/scheduler/framework/types.go, CalculateResource."""
+    fill = {name: amount for name, amount in _FILL.items() if not spec.pod_level or name not in requests}
     filled = effective_requests(
         msgspec.structs.replace(
             spec,
-            containers=tuple(_filled(c) for c in spec.containers),
-            init_containers=tuple(_filled(c) for c in spec.init_containers or ()),
+            containers=tuple(_filled(c, fill) for c in spec.containers),
+            init_containers=tuple(_filled(c, fill) for c in spec.init_containers or ()),
         )
     )
-    cpu = filled.get("cpu", requests.get("cpu", 0))
-    memory = filled.get("memory", requests.get("memory", 0))
-    return np.array([-(-cpu // 10**6), -(-memory // 10**9)], dtype=np.int64)
+    return np.array([-(-filled.get("cpu", 0) // 10**6), -(-filled.get("memory", 0) // 10**9)], dtype=np.int64)
 
 
-def _filled(container: Container) -> Container:
-    asked = dict(container.resources.requests or {})
-    asked.setdefault("cpu", f"{DEFAULT_MILLI_CPU}m")
-    asked.setdefault("memory", str(DEFAULT_MEMORY))
+def _filled(container: Container, fill: dict[str, str]) -> Container:
+    asked = {**fill, **(container.resources.requests or {})}
     return msgspec.structs.replace(container, resources=msgspec.structs.replace(container.resources, requests=asked))
 
 

@@ -46,6 +46,7 @@ class _Found:
     taints: IntN | None
     pods: inter_pod_affinity.Preferences | None
     spread: topology_spread.Preferences | None
+    request: IntN  # (2,) cpu and memory as the scorers of free room count them
     balanced: list[int]  # columns
 
     @property
@@ -86,7 +87,7 @@ class NodeOrder(Plugin[NodeOrderArgs]):
         args, found = self.args, self._found(ssn, cls)
         total: IntN = np.zeros(len(at.rows), dtype=np.int64)
         if args.least_requested or args.most_requested:
-            requested, room = at.nonzero + cls.nonzero, at.allocatable[:, CPU : MEMORY + 1]
+            requested, room = at.nonzero + found.request, at.allocatable[:, CPU : MEMORY + 1]
             if args.least_requested:
                 total += args.least_requested * resources.least_allocated(requested, room)
             if args.most_requested:
@@ -146,6 +147,7 @@ class NodeOrder(Plugin[NodeOrderArgs]):
             taints=taints.prefer_not(cls.spec, nodes) if args.taint_toleration else None,
             pods=pods,
             spread=spread,
+            request=resources.scored_request(cls),
             balanced=_balanced_columns(ssn, cls),
         )
 

@@ -1,4 +1,4 @@
-"""Random questions to a scheduler: a small cluster, what runs on it, and one pod to place. From a seed, so they can be asked again.
+"""Random questions to a scheduler: a small cluster, what runs on it, one pod to place. The same seed asks the same again.
 
     questions(seed, count) -> dicts {"id", "nodes", "pods", "objects", "pod"}
 
@@ -40,6 +40,7 @@ class _Maker:
         self.rng = rng
         themes = ("taints", "node affinity", "pod affinity", "spread", "ports", "images", "tight")
         self.themes = set(rng.sample(themes, rng.randint(1, 4)))
+        self.has_all = rng.random() < 0.6  # every node has some of each resource
 
     def maybe(self, chance: float, theme: str = "") -> bool:
         """True by chance; three times as likely where the question is about `theme`."""
@@ -72,22 +73,22 @@ class _Maker:
                 labels[key] = rng.choice(values)
         tight = "tight" in self.themes
         room: Json = {
-            "cpu": rng.choice(("2", "4", "3500m") if tight else ("8", "16", "32")),
-            "memory": rng.choice(("2Gi", "4Gi", "3000Mi") if tight else ("16Gi", "64Gi", "30000000Ki")),
+            "cpu": rng.choice(("4", "8", "3500m") if tight else ("16", "32", "64")),
+            "memory": rng.choice(("4Gi", "8Gi", "3000Mi") if tight else ("16Gi", "64Gi", "30000000Ki")),
             "pods": rng.choice(("3", "6", "110") if tight else ("110", "250")),
         }
-        if self.maybe(0.3):
+        if self.has_all or self.maybe(0.3):
             room["nvidia.com/gpu"] = rng.choice(("0", "1", "4", "8"))
-        if self.maybe(0.2):
+        if self.has_all or self.maybe(0.2):
             room["ephemeral-storage"] = rng.choice(("5Gi", "100Gi"))
-        if self.maybe(0.1):
+        if self.has_all or self.maybe(0.1):
             room["example.com/widget"] = rng.choice(("1", "5"))
-        if self.maybe(0.05):
+        if self.has_all or self.maybe(0.05):
             room["hugepages-2Mi"] = "512Mi"
-        if self.maybe(0.03):
+        if self.maybe(0.02):
             del room[rng.choice(list(room))]
         node: Json = {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"allocatable": room, "capacity": room}}
-        if self.maybe(0.08):
+        if self.maybe(0.04):
             node["spec"]["unschedulable"] = True
         taints = self.times(self.taint, 1, 3) if self.maybe(0.15, "taints") else []
         if taints:
@@ -134,7 +135,7 @@ class _Maker:
     def asked(self, names: list[str]) -> Json:
         pod = self.pod("asked", rich=True)
         spec = pod["spec"]
-        if self.maybe(0.03):
+        if self.maybe(0.015):
             spec["nodeName"] = self.rng.choice([*names, "gone"])
         if self.maybe(0.15, "node affinity"):
             spec["nodeSelector"] = self.rng.choice(({"disk": "ssd"}, {_ZONE: "z1"}, {"disk": "hdd", _REGION: "r1"}, {}))
@@ -161,7 +162,8 @@ class _Maker:
         if self.maybe(0.1):
             pod["spec"]["overhead"] = {"cpu": "50m", "memory": "64Mi"}
         if self.maybe(0.05):
-            pod["spec"]["resources"] = {"requests": {"cpu": "1500m", "memory": "1Gi"}}
+            amounts = {"cpu": "1500m", "memory": "1Gi"}
+            pod["spec"]["resources"] = {"requests": {name: amounts[name] for name in self.some(list(amounts), 1)}}
         if rich and self.maybe(0.2, "pod affinity"):
             affinity = {kind: self.pod_affinity() for kind in self.some(("podAffinity", "podAntiAffinity"), 1)}
             pod["spec"]["affinity"] = affinity
@@ -196,7 +198,7 @@ class _Maker:
         if self.maybe(0.9):
             port["hostPort"] = self.rng.choice((8080, 8081, 9000))
         if self.maybe(0.4):
-            port["hostIP"] = self.rng.choice(("10.0.0.1", "10.0.0.2", "0.0.0.0", "127.0.0.1"))  # noqa: S104
+            port["hostIP"] = self.rng.choice(("10.0.0.1", "10.0.0.2", "0.0.0.0", "127.0.0.1"))
         if self.maybe(0.5):
             port["protocol"] = self.rng.choice(("TCP", "UDP"))
         return port
@@ -231,20 +233,19 @@ class _Maker:
         if self.maybe(0.85):
             term["matchExpressions"] = self.times(self.node_requirement, 1, 2)
         if self.maybe(0.2):
-            term["matchFields"] = self.times(
-                lambda: {"key": "metadata.name", "operator": self.rng.choice(("In", "NotIn", "In")), "values": [self.rng.choice(names)]},
-                1, 2,
-            )  # fmt: skip
+            term["matchFields"] = self.times(lambda: self.field_requirement(names), 1, 2)
         return term
+
+    def field_requirement(self, names: list[str]) -> Json:
+        return {"key": "metadata.name", "operator": self.rng.choice(("In", "NotIn", "In")), "values": [self.rng.choice(names)]}
 
     def node_requirement(self) -> Json:
         operator = self.rng.choice(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
         if operator in ("Gt", "Lt"):
             values = [self.rng.choice(("1", "2", "8", "11"))]
             return {"key": self.rng.choice((_RACK, "gen")), "operator": operator, "values": values}
-        key, pool = self.rng.choice(
-            (("disk", ("ssd", "hdd")), (_ZONE, ("z1", "z2", "z9")), ("gen", ("7", "10", "")), (_RACK, ("1", "x")))
-        )
+        pools = {"disk": ("ssd", "hdd"), _ZONE: ("z1", "z2", "z9"), "gen": ("7", "10", ""), _RACK: ("1", "x")}
+        key, pool = self.rng.choice(list(pools.items()))
         requirement: Json = {"key": key, "operator": operator}
         if operator in ("In", "NotIn"):
             requirement["values"] = self.some(pool, 1)

@@ -115,7 +115,7 @@ def _topology(neighbours: Neighbours, key: str, weights: list[Weights]) -> _Topo
 
 
 def _looks_at(term: Term, cls: TaskClass, neighbours: Neighbours) -> bool:
-    """Whether the class' own term matches the class itself; only namespaces that exist as objects are selected."""
+    """Whether the class' own term matches the class itself."""
     namespaces = term.namespaces_of(neighbours)
     there = namespaces is None or cls.namespace in namespaces
     return there and term.selector is not None and term.selector.matches(cls.labels)

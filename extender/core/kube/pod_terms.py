@@ -45,10 +45,13 @@ class Term:
         return there and self.selector is not None and self.selector.matches(labels)
 
     def namespaces_of(self, neighbours: Neighbours) -> frozenset[str] | None:
-        """For the pod to be placed: all namespaces that it looks into; None: every one."""
+        """For the pod to be placed: all namespaces that it looks into; None: every one.
+
+        A selector that would match a namespace without labels looks everywhere: kube-scheduler adds the namespaces that it
+        matches to the list, and then asks it again, of no labels (interpodaffinity/plugin.go works on a copy of the term)."""
         if self.namespace_selector is None:
             return self.namespaces
-        if self.namespace_selector.empty:
+        if self.namespace_selector.matches({}):
             return None
         return self.namespaces | frozenset(neighbours.namespaces_matching(self.namespace_selector))
 

@@ -5,14 +5,26 @@ Source: k8s.io/kubernetes v1.36.1, noderesources/{least_allocated,most_allocated
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.core.axis import FloatN, IntN, IntNR
 from extender.core.kube.normalise import MAX
+from extender.core.plugin import TaskClass
+from extender.core.shapes import nonzero_requests
 
 FloatNR = NDArray[np.float64]
 BoolNR = NDArray[np.bool_]
+
+
+def scored_request(cls: TaskClass) -> IntN:
+    """(2,) cpu and memory that the two functions below add for the pod, with defaults for containers that ask none.
+
+    NodeResourcesFit passes over requests of the pod itself here, though its filter and the nodes' sums do count them."""
+    if not cls.spec.pod_level:
+        return cls.nonzero
+    return nonzero_requests(msgspec.structs.replace(cls.spec, resources=None), {})
 
 
 def least_allocated(requested: IntNR, allocatable: IntNR) -> IntN:

@@ -1,0 +1,260 @@
+"""pumice score: what kube-scheduler's default profile says about one pod on a given cluster, node by node.
+
+    pumice score POD.yaml CLUSTER.yaml ...     a table: which filter refuses the node and why, or every scorer's points
+    pumice score --jsonl < QUESTIONS           one question a line, one answer a line, for comparing
+
+A question is {"id", "nodes", "pods", "objects", "pod"}; an answer {"id", "filter": {node: {"ok", "plugin", "code", "reasons"}},
+"score": {scorer: {node: points before weights}}, "weight": {scorer: weight}, "total": {node: points}} and perhaps "error".
+The pods of a question hold their nodes, whatever their phase. Answers are in the order of the questions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import numpy as np
+import orjson
+import yaml
+
+from extender.api import meta
+from extender.api.errors import InvalidObject, PumiceError, UsageError
+from extender.api.meta import Json, Kind
+from extender.api.node import Node
+from extender.api.pod import PENDING, RUNNING, Pod
+from extender.api.views import View, decode, view
+from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
+from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.plugin import TaskClass
+from extender.core.snapshot import Snapshot
+
+_BY_NAME = {kind.name: kind for kind in meta.KINDS if kind is meta.CSI_DRIVER or kind.name in (
+    "Namespace", "Service", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode")}  # fmt: skip
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Question(View, frozen=True):
+    id: str = ""
+    nodes: tuple[Node, ...] | None = None
+    pods: tuple[Pod, ...] | None = None
+    objects: tuple[Json, ...] | None = None
+    pod: Pod | None = None
+
+
+# --- judging ------------------------------------------------------------------------------------------------------------------
+
+
+def judge_pod(mirror: Mirror, pod: Pod) -> tuple[Snapshot, Judgement]:
+    """Judge a pod on the mirror's cluster, where it must not be yet. The mirror has it as pending afterwards."""
+    wanted = pod.spec.node_name
+    waiting = msgspec.structs.replace(
+        pod,
+        spec=msgspec.structs.replace(pod.spec, node_name=""),
+        status=msgspec.structs.replace(pod.status, phase=PENDING),
+    )
+    mirror.pod_changed(pod.metadata.key, waiting)
+    snapshot = Snapshot.build(mirror)
+    row = snapshot.tasks.rows[pod.metadata.key]
+    shape = snapshot.shapes[snapshot.tasks.shape[row]]
+    return snapshot, judge(snapshot, TaskClass(0, row, shape, snapshot.tasks.pod[row]), wanted)
+
+
+def answer(question: Question) -> Json:
+    """The answer to one question, in the shape of the module's docstring."""
+    found: Json = {"id": question.id, "filter": {}, "score": {}, "weight": {}, "total": {}}
+    try:
+        if question.pod is None:
+            raise InvalidObject("the question has no pod", path="pod")
+        snapshot, judgement = judge_pod(_cluster_of(question, question.pod), question.pod)
+    except InvalidObject as error:
+        return found | {"error": str(error)}
+    return found | in_words(snapshot, judgement)
+
+
+def _cluster_of(question: Question, pod: Pod) -> Mirror:
+    mirror = Mirror(scheduler_names=(pod.spec.scheduler_name,))
+    for node in question.nodes or ():
+        mirror.node_changed(node.metadata.key, node)
+    for other in question.pods or ():
+        if other.status.phase != RUNNING:
+            other = msgspec.structs.replace(other, status=msgspec.structs.replace(other.status, phase=RUNNING))
+        mirror.pod_changed(other.metadata.key, other)
+    for obj in question.objects or ():
+        kind = _BY_NAME.get(str(obj.get("kind") or ""))
+        if kind is None:
+            raise InvalidObject(f'unknown kind "{obj.get("kind") or ""}"', path="objects")
+        _add(mirror, kind, obj)
+    return mirror
+
+
+def _add(mirror: Mirror, kind: Kind, obj: Json) -> None:
+    """Let the mirror have an object. Raises InvalidObject where it cannot be read."""
+    mirror.apply(kind, "ADDED", obj)
+    error = mirror.unreadable.get((kind, meta.key_of(obj)))
+    if error is not None:
+        raise error
+
+
+def in_words(snapshot: Snapshot, judgement: Judgement) -> Json:
+    """filter, score, weight and total by node and plugin name."""
+    names = snapshot.nodes.name
+    passed = np.flatnonzero(judgement.passed).tolist()
+    verdicts: Json = {names[row]: {"ok": True} for row in passed}
+    for row, (plugin, code, reasons) in judgement.refusals.items():
+        verdicts[names[row]] = {"ok": False, "plugin": plugin, "code": code} | ({"reasons": reasons} if reasons else {})
+    here = [names[row] for row in passed]
+    return {
+        "filter": verdicts,
+        "score": {scorer: dict(zip(here, points[passed].tolist(), strict=True)) for scorer, points in judgement.points.items()},
+        "weight": {scorer: WEIGHTS[scorer] for scorer in judgement.points},
+        "total": dict(zip(here, judgement.total()[passed].tolist(), strict=True)) if judgement.points else {},
+    }
+
+
+def answer_line(line: bytes) -> bytes:
+    """One line of questions -> one line of answers; what cannot be read is answered with the error."""
+    try:
+        question = decode(Question, line)
+    except InvalidObject as error:
+        nothing = dict.fromkeys(("filter", "score", "weight", "total"))
+        return orjson.dumps({"id": "", **nothing, "error": str(error)}, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(answer(question), option=orjson.OPT_APPEND_NEWLINE)
+
+
+# --- files --------------------------------------------------------------------------------------------------------------------
+
+
+def documents(path: Path) -> Iterable[tuple[str, Json]]:
+    """The objects of a YAML or JSON file, members of Lists one by one, and where each was found. Raises UsageError."""
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: this is not a text file") from None
+    try:
+        found = list(yaml.load_all(text, Loader=_LOADER))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}:" if mark is not None else ""
+        raise UsageError(f"{path}:{line} {getattr(error, 'problem', None) or error}") from None
+    for number, obj in enumerate(found, 1):
+        if obj is None:
+            continue
+        where = f"{path}: document {number}"
+        if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str):
+            raise UsageError(f"{where}: kind: every document must be an object with a kind")
+        if obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
+            for i, item in enumerate(obj["items"]):
+                if not isinstance(item, dict):
+                    raise UsageError(f"{where}: items[{i}]: must be an object")
+                kind = {"kind": obj["kind"].removesuffix("List")} if obj["kind"] != "List" else {}
+                yield f"{where}: items[{i}]", {**kind, **item}
+        else:
+            yield where, obj
+
+
+def read_pod(path: Path) -> Pod:
+    """The one pod of a file. Raises UsageError."""
+    pods = [(where, obj) for where, obj in documents(path) if obj.get("kind") == "Pod"]
+    if len(pods) != 1:
+        raise UsageError(f"{path}: must hold exactly one Pod, not {len(pods)}")
+    where, obj = pods[0]
+    return _read(where, Pod, _in_namespace(obj, meta.POD))
+
+
+def read_cluster(paths: Iterable[Path], pod: Pod) -> Mirror:
+    """Nodes, pods on them and what else filters and scorers look at; other kinds are passed over. Raises UsageError."""
+    mirror = Mirror(scheduler_names=())
+    followed = {(kind.api_version, kind.name): kind for kind in FOLLOWED}
+    for path in paths:
+        for file in _files(path):
+            for where, obj in documents(file):
+                kind = followed.get((str(obj.get("apiVersion") or "v1"), obj["kind"]))
+                obj = _in_namespace(obj, kind) if kind is not None else obj
+                if kind is None or (kind is meta.POD and meta.key_of(obj) == pod.metadata.key):
+                    continue
+                try:
+                    _add(mirror, kind, obj)
+                except InvalidObject as error:
+                    raise UsageError(f"{where}: {error}") from None
+    if not mirror.nodes.exists.any():
+        raise UsageError("the cluster has no nodes: give files with kind: Node")
+    mirror.scheduler_names = frozenset((pod.spec.scheduler_name,))
+    return mirror
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(f for f in path.rglob("*") if f.suffix in (".yaml", ".yml", ".json"))
+    return [path]
+
+
+def _in_namespace(obj: Json, kind: Kind) -> Json:
+    metadata = obj.get("metadata")
+    if not kind.namespaced or not isinstance(metadata, dict) or metadata.get("namespace"):
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": "default"}}
+
+
+def _read(where: str, cls: type[Pod], obj: Json) -> Pod:
+    try:
+        return view(cls, obj)
+    except InvalidObject as error:
+        raise UsageError(f"{where}: {error}") from None
+
+
+# --- words --------------------------------------------------------------------------------------------------------------------
+
+
+def table(found: Mapping[str, Any]) -> list[str]:
+    """Nodes that pass, best first, with every scorer's points; then those that are refused, and why."""
+    scorers = list(found["score"])
+    total = found["total"]
+    header = ["NODE", "VERDICT", *(f"{scorer}*{found['weight'][scorer]}".upper() for scorer in scorers), "TOTAL"]
+    rows = [
+        [node, "passes", *(str(found["score"][scorer][node]) for scorer in scorers), str(total[node])]
+        for node in sorted(total, key=lambda node: (-total[node], node))
+    ]
+    rows += [
+        [node, f"{verdict['plugin']}: {', '.join(verdict.get('reasons', ('named by none of its terms',)))}"]
+        for node, verdict in sorted(found["filter"].items())
+        if not verdict["ok"]
+    ]
+    widths = [max(len(row[i]) for row in [header, *rows] if len(row) > i) for i in range(len(header))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in [header, *rows]]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pod", required=False, type=click.Path(path_type=Path))
+@click.argument("cluster", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--jsonl", is_flag=True, help="Answer questions from standard input, one JSON object a line.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def score(pod: Path | None, cluster: tuple[Path, ...], jsonl: bool, output: str) -> None:
+    """Say of each node of CLUSTER (files or folders) whether it passes kube-scheduler's filters for POD, and its points."""
+    if jsonl:
+        if pod is not None:
+            raise UsageError("--jsonl reads standard input; it takes no files")
+        for line in sys.stdin.buffer:
+            if line.strip():
+                sys.stdout.buffer.write(answer_line(line))
+        sys.stdout.buffer.flush()
+        return
+    if pod is None or not cluster:
+        raise UsageError("give a pod and the cluster: pumice score POD.yaml CLUSTER.yaml ...")
+    asked = read_pod(pod)
+    try:
+        found = in_words(*judge_pod(read_cluster(cluster, asked), asked))
+    except InvalidObject as error:
+        raise UsageError(f"{pod}: {error}") from None
+    click.echo("\n".join(table(found)) if output == "table" else orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+
+
+if __name__ == "__main__":
+    try:
+        score.main(standalone_mode=False)
+    except PumiceError as fault:
+        sys.exit(f"error: {fault}")
