@@ -10,10 +10,11 @@ Source: volcano ed72c7c, actions/preempt."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from extender.actions.starving import finish, starving_jobs, tasks_in_order
+from extender.actions.starving import make_room_for_job, starving_jobs, tasks_in_order
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
@@ -52,31 +53,21 @@ def run(ssn: Session, args: PreemptArgs) -> None:
         starving = by_queue[queues.pop()]
         jobs = LiveHeap(starving, ssn.job_order)
         while jobs:
-            _between_jobs(ssn, search, jobs.pop())
+            make_room_for_job(ssn, search, jobs.pop(), partial(_tenants, ssn, search, own_job=False))
         for job in sorted(starving, key=ssn.job_order):
             _inside_job(ssn, search, job)
 
 
-def _between_jobs(ssn: Session, search: VictimSearch, job: int) -> None:
-    victims: dict[int, list[int]] = {}
-    with ssn.statement() as stmt:
-        for task in tasks_in_order(ssn, job):
-            if not ssn.job_starving(job):
-                break
-            victims[task] = search.make_room(stmt, task, _tenants(ssn, search, task, own_job=False)) or []
-        finish(ssn, search, stmt, job, victims)
-
-
 def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
     """Each task for itself, until one finds nothing."""
-    search.changed()  # other candidates than between jobs
     for task in tasks_in_order(ssn, job):
         with ssn.statement() as stmt:
-            victims = search.make_room(stmt, task, _tenants(ssn, search, task, own_job=True))
+            victims = search.make_room(stmt, task, _tenants(ssn, search, task, own_job=True), own_job=True)
             if victims is None:
                 return
-            stmt.commit()
-            ssn.evicted_for.update(dict.fromkeys(victims, task))
+            if victims or not ssn.shape_of(task).best_effort:  # others are left to backfill
+                stmt.commit()
+                ssn.evicted_for.update(dict.fromkeys(victims, task))
 
 
 def _tenants(ssn: Session, search: VictimSearch, task: int, *, own_job: bool) -> BoolT:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from extender.actions.starving import finish, starving_jobs, tasks_in_order
+from extender.actions.starving import make_room_for_job, starving_jobs
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
@@ -38,15 +38,14 @@ def run(ssn: Session, args: bool) -> None:
 
 def _reclaim(ssn: Session, search: VictimSearch, job: int, reclaimable: BoolT) -> None:
     row = ssn.queue_of(job)
-    victims: dict[int, list[int]] = {}
-    with ssn.statement() as stmt:
-        for task in tasks_in_order(ssn, job):
-            if not ssn.job_starving(job):
-                break
-            if ssn.preemptive(row, ssn.request(task)):
-                tenants: BoolT = reclaimable & (search.queue != row) & (ssn.task_status == st.RUNNING)
-                victims[task] = search.make_room(stmt, task, tenants) or []
-        finish(ssn, search, stmt, job, victims)
+    tenants = reclaimable & (search.queue != row)
+    make_room_for_job(
+        ssn,
+        search,
+        job,
+        candidates=lambda _: tenants & (ssn.task_status == st.RUNNING),
+        may=lambda task: ssn.preemptive(row, ssn.request(task)),
+    )
 
 
 def _reclaimable(ssn: Session, search: VictimSearch) -> BoolT:

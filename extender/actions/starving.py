@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 from extender.actions.allocate import gated
 from extender.core import status as st
 from extender.core.session import Session
-from extender.core.statement import Statement
-from extender.core.victims import VictimSearch, waits_for_victims
+from extender.core.victims import BoolT, VictimSearch, waits_for_victims
 
 NEVER = "Never"  # spec.preemptionPolicy
 
@@ -33,13 +32,44 @@ def tasks_in_order(ssn: Session, job: int) -> list[int]:
     return [task for task in sorted(tasks, key=ssn.task_order) if not waits_for_victims(ssn, task)]
 
 
-def finish(ssn: Session, search: VictimSearch, stmt: Statement, job: int, victims: dict[int, list[int]]) -> None:
-    """Keep what was done for the job if it can run now, else undo all of it. `victims`: task -> who left for it."""
-    if not len(stmt):
+def make_room_for_job(
+    ssn: Session, search: VictimSearch, job: int, candidates: Callable[[int], BoolT], may: Callable[[int], bool] | None = None
+) -> None:
+    """Let the job's tasks look for victims until it starves no more; keep what was done if it can run now, else undo all of it.
+
+    `candidates`: task -> who may be asked to leave for it; `may`: which tasks may look at all.
+
+    Tasks that ask for nothing and find a place are not promised it, for backfill binds them at once. They count as placed
+    meanwhile, so that the job does not go on taking room that it does not need."""
+    tasks = tasks_in_order(ssn, job)
+    hopeless, alike = search.hopeless, _code(ssn, search, job, tasks)
+    if alike in hopeless:
         return
-    if ssn.job_pipelined(job):
-        stmt.commit()
-        ssn.evicted_for.update((victim, task) for task, left in victims.items() for victim in left)
-    else:
-        stmt.discard()
-        search.changed()
+    victims: dict[int, list[int]] = {}
+    with ssn.statement() as places, ssn.statement() as stmt:
+        for task in tasks:
+            if not ssn.job_starving(job):
+                break
+            if may is not None and not may(task):
+                continue
+            with ssn.statement() as trial:
+                left = search.make_room(trial, task, candidates(task))
+                if left is None:
+                    continue
+                (stmt if left or not ssn.shape_of(task).best_effort else places).merge(trial)
+                victims[task] = left
+        if len(stmt) and ssn.job_pipelined(job):
+            stmt.commit()
+            ssn.evicted_for.update((victim, task) for task, left in victims.items() for victim in left)
+            return
+    search.hopeless = hopeless  # all is again as it was
+    hopeless.add(alike)
+
+
+def _code(ssn: Session, search: VictimSearch, job: int, tasks: list[int]) -> Hashable:
+    """Jobs with the same code fare the same: equal tasks and equal minimums."""
+    group = ssn.jobs.group[job]
+    assert group is not None
+    roles = tuple(sorted((group.spec.min_task_member or {}).items()))
+    members = tuple((search.code(task), ssn.tasks.role[task]) for task in tasks)
+    return int(ssn.jobs.min_available[job]), roles, members, job if group.spec.sub_group_policy else -1

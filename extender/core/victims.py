@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,40 +55,35 @@ class VictimSearch:
         queues = np.append(ssn.jobs.queue, -1)
         self.queue: NDArray[np.int32] = queues[ssn.tasks.job]  # (T,)
         self.may_leave: BoolT = live[ssn.tasks.job] & ssn.tasks.preemptable & (ssn.tasks.node >= 0)
-        self._failed: set[Hashable] = set()
+        self.hopeless: set[Hashable] = set()  # codes of what found nothing in the state as it is
 
     # --- the way in -------------------------------------------------------------------------------------------------------
 
-    def make_room(self, stmt: Statement, task: int, candidates: BoolT) -> list[int] | None:
+    def make_room(self, stmt: Statement, task: int, candidates: BoolT, *, own_job: bool = False) -> list[int] | None:
         """Evict who must leave and promise the task its node, all in `stmt`. The victims, or None where nothing helps.
 
-        A task that needs no eviction is given room that is free or being released; best-effort ones are left to backfill."""
-        code = self._code(task)
-        if code in self._failed:
+        A task that needs no eviction is given room that is free or being released. `own_job`: the candidates are of its job."""
+        code = (self.code(task), own_job)
+        if code in self.hopeless:
             return None
         found = self._search(task, candidates)
         if found is None:
-            self._failed.add(code)
+            self.hopeless.add(code)
             return None
         node, victims = found
-        self.changed()
-        if victims or not self.ssn.shape_of(task).best_effort:
-            for victim in victims:
-                stmt.evict(victim, self.reason)
-            stmt.pipeline([task], [node], after_eviction=bool(victims))
+        for victim in victims:
+            stmt.evict(victim, self.reason)
+        stmt.pipeline([task], [node], after_eviction=bool(victims))
+        self.hopeless = set()
         return victims
 
-    def changed(self) -> None:
-        """The state moved, by us or by undoing a statement: what found nothing may now find something."""
-        self._failed.clear()
-
-    def _code(self, task: int) -> Hashable:
+    def code(self, task: int) -> Hashable:
         """Tasks that no check, share or order can tell apart here have the same code: what fails for one fails for all."""
         ssn = self.ssn
         job = ssn.job_of(task)
         return (
             ssn.task_class(task).id, ssn.queue_of(job), int(ssn.jobs.priority[job]), int(ssn.tasks.priority[task]),
-            bool(ssn.tasks.preemptable[task]), bool(ssn.fit_errors.get(task)), job if self._has_tenants(job) else -1,
+            bool(ssn.tasks.preemptable[task]), task in ssn.fit_errors, job if self._has_tenants(job) else -1,
         )  # fmt: skip
 
     def _has_tenants(self, job: int) -> bool:
@@ -167,16 +163,15 @@ class VictimSearch:
     def _order(self, plan: Plan, task: int, shard: BoolN, reach: BoolN, rows: Rows) -> list[int]:
         """Nodes within reach, in the order in which to try them."""
         ssn = self.ssn
-        # Scores that depend on the feasible nodes are meant over all that could be cured, as for an ordinary placement.
-        scores = plan.total_scores(shard)[0]
         free = np.zeros(len(reach), dtype=bool)
         if self._queue_takes(plan, task):
             free = plan.feasible(releasing=True, within=shard)
-        rank = self._rank(task, rows)
-        keys = [-scores, rank] if self.by_score else [rank, -scores]
+        keys: list[NDArray[Any]] = [self._rank(task, rows)]
+        if self.by_score:  # over all nodes that could be cured, as an ordinary placement scores all that are feasible
+            keys.append(-plan.total_scores(shard)[0])
         tie = ssn.rng.permutation(len(reach)) if ssn.conf.random_ties else np.arange(len(reach))
         found = np.flatnonzero(reach)
-        return [int(row) for row in found[np.lexsort((tie[found], keys[1][found], keys[0][found], ~free[found]))]]
+        return [int(row) for row in found[np.lexsort([key[found] for key in (tie, *keys, ~free)])]]
 
     def _rank(self, task: int, rows: Rows) -> NDArray[np.int64]:
         """(N,) how much the least important candidate of each node matters; nodes without any come last."""
