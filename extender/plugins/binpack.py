@@ -48,8 +48,7 @@ class Binpack(Plugin[BinpackArgs]):
 def _weight(arguments: Arguments, key: str) -> int:
     weight = arguments.integer(key, 1)
     if weight < 0:
-        arguments.warn(key, f"must not be negative, not {weight}; 1 is used")
-        return 1
+        arguments.warn(key, f"must not be negative, not {weight}")
     return weight
 
 

@@ -29,8 +29,7 @@ class Overcommit(Plugin[OvercommitArgs]):
     def parse(cls, arguments: Arguments) -> OvercommitArgs:
         factor = arguments.number(KEY, FACTOR)
         if factor < 1:
-            arguments.warn(KEY, f"must be at least 1, not {factor}; {FACTOR} is used")
-            factor = FACTOR
+            arguments.warn(KEY, f"must be at least 1, not {factor:g}")
         return OvercommitArgs(factor)
 
     def open(self, ssn: Session) -> None:
@@ -43,8 +42,8 @@ class Overcommit(Plugin[OvercommitArgs]):
         columns = beyond(self.admitted + asked, self.limit - self.used, asked)
         if not len(columns):
             return Vote.PERMIT
-        who, word = "the cluster", f"{self.args.factor:g} times its size"
-        told = account(ssn, who, columns, asked, self.limit, word, used=self.used, admitted=self.admitted)
+        who = f"the cluster taken {self.args.factor:g} times"
+        told = account(ssn, who, columns, asked, self.limit, "limit", used=self.used, admitted=self.admitted)
         refusal = not_admitted(ssn, "resource in cluster is overused", "overused", columns, told)
         ssn.enqueue_refusals[job].append(refusal)
         return Vote.REJECT

@@ -41,8 +41,8 @@ class Capacity(Plugin[CapacityArgs]):
     def parse(cls, arguments: Arguments) -> CapacityArgs:
         level = arguments.integer(LEVEL, 0)
         if level < 0:
-            arguments.warn(LEVEL, f"must not be negative, not {level}; 0 is used")
-        return CapacityArgs(max(level, 0))
+            arguments.warn(LEVEL, f"must not be negative, not {level}")
+        return CapacityArgs(level)
 
     def open(self, ssn: Session) -> None:
         sums = queue_sums(ssn)
