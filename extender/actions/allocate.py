@@ -14,6 +14,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from extender.core import status as st
+from extender.core.axis import BoolN
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
 from extender.core.plugin import Arguments, TaskClass
@@ -24,7 +25,9 @@ from extender.core.statement import Statement
 
 @dataclass(frozen=True)
 class AllocateArgs:
-    predicate_error_cache: bool = True  # accepted for upstream's sake: classes make it moot
+    # What a node can never cure in one task of a role it is taken to refuse in all tasks of that role (of the same job):
+    # roles are meant to be of one template. Only what placing tasks cannot change is remembered.
+    predicate_error_cache: bool = True
 
 
 def _parse(arguments: Arguments) -> AllocateArgs:
@@ -32,7 +35,6 @@ def _parse(arguments: Arguments) -> AllocateArgs:
 
 
 def run(ssn: Session, args: AllocateArgs) -> None:
-    del args
     work = _collect(ssn)
     by_queue: dict[int, list[int]] = {}
     for job in work:
@@ -45,7 +47,7 @@ def run(ssn: Session, args: AllocateArgs) -> None:
             continue
         job = jobs[row].pop()
         with ssn.statement() as stmt:
-            done = place_job(ssn, stmt, job, work[job])
+            done = place_job(ssn, stmt, job, work[job], args)
             if done and ssn.job_ready(job):
                 stmt.commit()
                 if work[job]:
@@ -78,14 +80,15 @@ def gated(ssn: Session, task: int) -> bool:
     return bool(ssn.shape_of(task).gated)
 
 
-def place_job(ssn: Session, stmt: Statement, job: int, tasks: deque[int]) -> bool:
+def place_job(ssn: Session, stmt: Statement, job: int, tasks: deque[int], args: AllocateArgs) -> bool:
     """Place tasks until the job is ready. True where it is ready or pipelined; tasks that were tried are taken out."""
     row = ssn.queue_of(job)
+    open_to = _OpenTo(ssn, args.predicate_error_cache)
     failed: dict[int, FitErrors] = {}  # class -> why; other classes of the same role are judged on their own
     for equal in _runs(ssn, job, tasks):
         cls = ssn.task_class(equal[0])
         allowed = ssn.allocatable_tasks(row, cls.request, len(equal))
-        placed = _place(ssn, stmt, cls, equal[:allowed]) if cls.id not in failed else 0
+        placed = _place(ssn, stmt, cls, equal[:allowed], open_to(cls, equal[0])) if cls.id not in failed else 0
         if allowed < len(equal):
             _over_limit(ssn, stmt, job, cls, equal[allowed:])
         if placed < allowed:
@@ -125,7 +128,26 @@ def _nominated(ssn: Session, task: int) -> str:
     return pod.status.nominated_node_name if pod is not None else ""
 
 
-def _place(ssn: Session, stmt: Statement, cls: TaskClass, tasks: list[int]) -> int:
+class _OpenTo:
+    """The nodes that no task of a role has been refused by for good, per role of one job; None: all."""
+
+    def __init__(self, ssn: Session, remember: bool) -> None:
+        self._ssn, self._remember = ssn, remember
+        self._by_role: dict[str, tuple[int, BoolN | None]] = {}  # role -> last class that was judged, nodes still open
+
+    def __call__(self, cls: TaskClass, task: int) -> BoolN | None:
+        role = self._ssn.tasks.role[task]
+        if not role or not self._remember:
+            return None
+        last, nodes = self._by_role.get(role, (-1, None))
+        if last == cls.id:
+            return nodes
+        mine = self._ssn.plan(cls).not_ruled_out()
+        self._by_role[role] = (cls.id, mine if nodes is None else nodes & mine)
+        return nodes
+
+
+def _place(ssn: Session, stmt: Statement, cls: TaskClass, tasks: list[int], within: BoolN | None) -> int:
     """Place equal tasks, idle room first, then room that is being released. How many found a node."""
     done = 0
     if len(tasks) == 1 and (node := _on_nominated(ssn, cls, tasks[0])) is not None:
@@ -137,7 +159,7 @@ def _place(ssn: Session, stmt: Statement, cls: TaskClass, tasks: list[int]) -> i
     plan = ssn.plan(cls)
     for releasing, take in ((False, stmt.allocate), (True, stmt.pipeline)):
         while done < len(tasks):
-            nodes = plan.choose(len(tasks) - done, releasing=releasing)
+            nodes = plan.choose(len(tasks) - done, releasing=releasing, within=within)
             if not nodes:
                 break
             take(tasks[done : done + len(nodes)], nodes)

@@ -115,6 +115,11 @@ class Plan:
             mask &= ~refusal.mask
         return mask
 
+    def not_ruled_out(self) -> BoolN:
+        """(N,) nodes that no check of the node alone refuses for good, whatever room they have."""
+        self.refresh()
+        return ~_any([refusal for refusal in self.refusals if refusal.unresolvable], len(self.passes))
+
     def _across(self) -> list[Refusal]:
         return [refusal for hook in self.across_checks for refusal in hook(self.ssn, self.cls) or ()]
 

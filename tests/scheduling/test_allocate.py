@@ -22,7 +22,7 @@ CONF = """
 actions: "enqueue, allocate, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}]
-- plugins: [{name: drf}, {name: proportion}, {name: binpack}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: binpack}]
 """
 
 
@@ -69,6 +69,20 @@ CASES: dict[str, tuple[list[Json], list[str]]] = {
     "members of different sizes are judged apart": (
         [*nodes(1, 4), queue(), podgroup("g").members(1), task("g-w-0", group="g").cpu(9), task("g-w-1", group="g").cpu(2)],
         ["g-w-1"],
+    ),
+    "tasks of one role are taken to be of one template": (
+        [
+            node("n0").cpu(4).labels(disk="ssd"), node("n1").cpu(4), queue(), podgroup("g").members(2),
+            task("g-w-0", group="g").cpu(1).role("w").select(disk="ssd"), task("g-w-1", group="g").cpu(4).role("w"),
+        ],
+        [],
+    ),
+    "tasks without a role are judged apart": (
+        [
+            node("n0").cpu(4).labels(disk="ssd"), node("n1").cpu(4), queue(), podgroup("g").members(2),
+            task("g-w-0", group="g").cpu(1).select(disk="ssd"), task("g-w-1", group="g").cpu(4),
+        ],
+        ["g-w-0", "g-w-1"],
     ),
     "a gated pod is left alone": ([*nodes(1, 4), queue(), podgroup("g"), task("g-w-0", group="g").cpu(1).gated()], []),
     "a pod that asks nothing is backfilled": ([*nodes(1, 4), queue(), podgroup("g"), task("g-w-0", group="g")], ["g-w-0"]),
