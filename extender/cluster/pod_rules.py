@@ -99,8 +99,6 @@ def _qos(spec: Json) -> str:
 
 def _set_priority(meta: Json, spec: Json, priority_classes: Callable[[], Sequence[Json]]) -> None:
     """Raises Denied where the class does not exist, or the number given is not that of the class."""
-    if "priority" in spec and not spec.get("priorityClassName"):
-        return
     wanted = spec.get("priorityClassName")
     classes = priority_classes()
     if wanted:

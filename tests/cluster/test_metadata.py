@@ -1,0 +1,113 @@
+"""Contract: what the server itself says in `metadata`, and what it refuses there."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.api.errors import Invalid
+from extender.api.meta import CONFIG_MAP, POD, POD_GROUP, QUEUE, Key
+from extender.cluster.port import Cluster
+from extender.testing.builders import Built, pod, podgroup, queue
+
+
+def test_an_object_gets_a_uid_of_its_own(cluster: Cluster, ns: str) -> None:
+    asked = pod("p", ns).uid("mine")
+    assert cluster.create(POD, asked)["metadata"]["uid"] not in ("", "mine")
+
+
+def test_a_namesake_has_another_uid(cluster: Cluster, ns: str) -> None:
+    first = cluster.create(POD, pod("p", ns))["metadata"]["uid"]
+    cluster.delete(POD, Key(ns, "p"))
+    assert cluster.create(POD, pod("p", ns))["metadata"]["uid"] != first
+
+
+def test_versions_rise(cluster: Cluster, ns: str) -> None:
+    made = cluster.create(POD, pod("p", ns))
+    patched = cluster.patch(POD, Key(ns, "p"), {"metadata": {"labels": {"a": "b"}}})
+    assert int(patched["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+
+
+def test_a_write_that_changes_nothing_is_none(cluster: Cluster, ns: str) -> None:
+    made = cluster.create(POD, pod("p", ns).labels(a="b"))
+    patched = cluster.patch(POD, Key(ns, "p"), {"metadata": {"labels": {"a": "b"}}})
+    assert patched["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+def test_a_generation_begins_at_one(cluster: Cluster, ns: str) -> None:
+    assert cluster.create(POD_GROUP, podgroup("g", ns))["metadata"]["generation"] == 1
+
+
+def test_a_change_of_the_spec_is_a_generation(cluster: Cluster, ns: str) -> None:
+    cluster.create(POD_GROUP, podgroup("g", ns).members(1))
+    assert cluster.patch(POD_GROUP, Key(ns, "g"), {"spec": {"minMember": 2}})["metadata"]["generation"] == 2
+
+
+def test_a_change_of_the_metadata_is_not(cluster: Cluster, ns: str) -> None:
+    cluster.create(POD_GROUP, podgroup("g", ns))
+    assert cluster.patch(POD_GROUP, Key(ns, "g"), {"metadata": {"labels": {"a": "b"}}})["metadata"]["generation"] == 1
+
+
+def test_a_change_of_a_status_without_subresource_is(cluster: Cluster, ns: str) -> None:
+    """PodGroups count status writes: their status is no subresource."""
+    cluster.create(POD_GROUP, podgroup("g", ns))
+    assert cluster.patch(POD_GROUP, Key(ns, "g"), {"status": {"phase": "Running"}})["metadata"]["generation"] == 2
+
+
+def test_a_change_of_a_status_subresource_is_not(cluster: Cluster) -> None:
+    cluster.create(QUEUE, queue("generations"))
+    patched = cluster.patch(QUEUE, Key("", "generations"), {"status": {"state": "Open"}}, subresource="status")
+    cluster.delete(QUEUE, Key("", "generations"))
+    assert patched["metadata"]["generation"] == 1
+
+
+FIXED = {"uid": "x", "creationTimestamp": "2001-01-01T00:00:00Z", "generation": 7}
+
+
+@pytest.mark.parametrize("field", ["creationTimestamp", "generation"])
+def test_what_the_server_says_cannot_be_patched(cluster: Cluster, ns: str, field: str) -> None:
+    made = cluster.create(POD, pod("p", ns))
+    patched = cluster.patch(POD, Key(ns, "p"), {"metadata": {field: FIXED[field]}})
+    assert patched["metadata"][field] == made["metadata"][field]
+
+
+NAMES = {
+    "upper case": "Pod",
+    "underscore": "a_b",
+    "ends in a dash": "a-",
+    "too long": "a" * 254,
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_are_dns_subdomains(cluster: Cluster, ns: str, name: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        cluster.create(POD, pod(name, ns))
+    assert refused.value.faults[0].path == "metadata.name"
+
+
+LABELS = {
+    "value with a space": {"a": "b c"},
+    "value too long": {"a": "b" * 64},
+    "key with two slashes": {"a/b/c": "d"},
+    "prefix in upper case": {"Example.test/a": "b"},
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_labels_are_checked(cluster: Cluster, ns: str, labels: dict[str, str]) -> None:
+    with pytest.raises(Invalid) as refused:
+        cluster.create(POD, pod("p", ns).labels(labels))
+    assert refused.value.faults[0].path == "metadata.labels"
+
+
+def test_an_owner_has_a_uid(cluster: Cluster, ns: str) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}
+    with pytest.raises(Invalid) as refused:
+        cluster.create(POD, pod("p", ns).with_("metadata.ownerReferences", [owner]))
+    assert refused.value.faults[0].path == "metadata.ownerReferences[0].uid"
+
+
+def test_only_one_owner_controls(cluster: Cluster, ns: str) -> None:
+    owners = [cluster.create(CONFIG_MAP, Built(CONFIG_MAP, name, ns)) for name in ("a", "b")]
+    with pytest.raises(Invalid, match="Only one reference can have Controller set to true"):
+        cluster.create(POD, pod("p", ns).owned_by(owners[0]).owned_by(owners[1]))
