@@ -38,7 +38,6 @@ class Session:
     ) -> None:
         self.snapshot, self.conf, self.now, self.rng = snapshot, conf, now, rng
         self.reservations = reservations if reservations is not None else Reservations()
-        self._held = self.reservations.held(now)  # pod uids
         self.id = f"{int(now * 1000):x}"
         self.axis = snapshot.axis
         self.nodes, self.tasks, self.jobs, self.queues = snapshot.nodes, snapshot.tasks, snapshot.jobs, snapshot.queues
@@ -133,9 +132,8 @@ class Session:
         return [job for job in self.jobs.rows.values() if groups[job] is not None and queues[job] >= 0]
 
     def pending_tasks(self, job: int) -> list[int]:
-        """Tasks of the job that are Pending now, without those whose last write failed a moment ago."""
-        tasks = [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING]
-        return [task for task in tasks if self._uid(task) not in self._held] if self._held else tasks
+        """Tasks of the job that are Pending now."""
+        return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING]
 
     def shape_of(self, task: int) -> Any:
         return self.snapshot.shapes[self.tasks.shape[task]]
@@ -201,8 +199,11 @@ class Session:
     def task_order(self, task: int) -> tuple[Any, ...]:
         key = self.task_key(task)
         uid = self._uid(task)
-        keys = (order(self, task) for order in self._flat["task_order"])
-        return (*keys, _index(key.name), float(self.tasks.created[task]), uid, key)
+        return (*self.task_plugin_order(task), _index(key.name), float(self.tasks.created[task]), uid, key)
+
+    def task_plugin_order(self, task: int) -> tuple[Any, ...]:
+        """The plugins' part of task_order, where neither index nor age count."""
+        return tuple(order(self, task) for order in self._flat["task_order"])
 
     def victim_queue_order(self, row: int, preemptor_queue: int) -> tuple[Any, ...]:
         return tuple(order(self, row, preemptor_queue) for order in self._flat["victim_queue_order"])

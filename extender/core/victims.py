@@ -2,7 +2,7 @@
 
     reach    nodes where the task fits if all who may be asked left, and whose refusals leaving can cure: vector sums
     order    nodes with room of their own first, then by score (preempt) or by how little their tenants matter (reclaim)
-    victims  a node's candidates, least important first, as far as the plugins give them up
+    victims  a node's candidates as far as the plugins give them up, least important first (victim_order.py)
     trial    evict one after the other in a statement until the task fits, the queue may take it and the checks pass;
              spare again, most important first, whom it did not take; undo. What is left is evicted for good
 
@@ -25,6 +25,7 @@ from extender.core.axis import BoolN, Rows
 from extender.core.placement import Plan
 from extender.core.session import Session
 from extender.core.statement import Statement
+from extender.core.victim_order import by_importance, in_victim_order, queues_in_order
 
 BoolT = NDArray[np.bool_]  # (T,) which tasks
 _PRIORITY_OFFSET = 2**31  # makes every priority positive, so that more victims never weigh less
@@ -179,7 +180,7 @@ class VictimSearch:
         queues = self.queue[rows]
         place = np.zeros(len(ssn.queues), dtype=np.int64)
         present = [int(row) for row in np.flatnonzero(np.bincount(queues, minlength=len(place)))]
-        place[self._queues_in_order(task, present)] = np.arange(len(present))
+        place[queues_in_order(ssn, ssn.queue_of(ssn.job_of(task)), present)] = np.arange(len(present))
         rank = np.full(len(ssn.nodes), np.iinfo(np.int64).max)
         # A place among queues, then a priority of 32 bits: one number that orders by both.
         worth = place[queues] * 2**33 + ssn.jobs.priority[ssn.tasks.job[rows]]
@@ -199,7 +200,9 @@ class VictimSearch:
         """The tasks whose leaving makes the node fit, in order of eviction; None where it cannot be. Changes nothing."""
         ssn = self.ssn
         tenants = [tenant for tenant in ssn.nodes.tasks[node] if candidates[tenant]]
-        chosen = ssn.victims(self.hook, task, self.in_order(task, tenants)) if tenants else []
+        queue = ssn.queue_of(ssn.job_of(task))
+        given_up = ssn.victims(self.hook, task, by_importance(ssn, queue, tenants)) if tenants else []
+        chosen = in_victim_order(ssn, queue, given_up)
         room = ssn.future[node] + ssn.shape_requests[ssn.tasks.shape[chosen]].sum(axis=0)
         if (room[plan.asked] < plan.amount).any():
             return None
@@ -244,30 +247,6 @@ class VictimSearch:
         rows = self.ssn.tasks.shape[[victim for victim in victims if victim != spared]]
         room = self.ssn.future[node] + self.ssn.shape_requests[rows].sum(axis=0)
         return bool((room[plan.asked] >= plan.amount).all())
-
-    # --- the order of victims -------------------------------------------------------------------------------------------
-
-    def in_order(self, task: int, tasks: Sequence[int]) -> list[int]:
-        """Least important first: by victim_queue_order, then the last queue, the last job as plugins order it, the last task."""
-        ssn = self.ssn
-        by_queue: dict[int, list[int]] = {}
-        for candidate in tasks:
-            by_queue.setdefault(int(self.queue[candidate]), []).append(candidate)
-        jobs = {job: ssn.job_plugin_order(job) for job in {ssn.job_of(candidate) for candidate in tasks}}
-        ordered: list[int] = []
-        for row in self._queues_in_order(task, list(by_queue)):
-            within = by_queue[row]
-            within.sort(key=lambda candidate: (jobs[ssn.job_of(candidate)], ssn.task_order(candidate)), reverse=True)
-            ordered.extend(within)
-        return ordered
-
-    def _queues_in_order(self, task: int, queues: list[int]) -> list[int]:
-        if len(queues) < 2:
-            return queues
-        ssn = self.ssn
-        own = ssn.queue_of(ssn.job_of(task))
-        last_first = sorted(queues, key=ssn.queue_order, reverse=True)
-        return sorted(last_first, key=lambda row: ssn.victim_queue_order(row, own))
 
     # --- comparing nodes --------------------------------------------------------------------------------------------------
 

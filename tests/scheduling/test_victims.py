@@ -20,6 +20,7 @@ from extender.core.mirror import Mirror
 from extender.core.scheduling import schedule
 from extender.core.session import Session
 from extender.core.snapshot import Snapshot
+from extender.core.victim_order import in_victim_order
 from extender.core.victims import DryRun, VictimSearch
 from extender.plugins import PLUGINS
 from extender.testing.builders import node, podgroup, priority_class, queue, task
@@ -174,10 +175,8 @@ def test_victims_go_last_queue_first_then_last_job_then_last_task() -> None:
         task("low-a", "low").cpu(1).priority(5).on("n1"), task("low-b", "low").cpu(1).priority(2).on("n1"),
     ]  # fmt: skip
     ssn = open_session(objects, CONF.format(actions="reclaim", between=TWO_TIERS, aware="false"))
-    search = VictimSearch(ssn, "reclaimable", "reclaim", by_score=False)
-    row = {key.name: row for key, row in ssn.tasks.rows.items()}
-    names = ["high", "f", "low-a", "low-b"]
-    ordered = search.in_order(row["wants"], [row[name] for name in names])
+    rows = [ssn.tasks.rows[meta.Key("default", name)] for name in ("high", "f", "low-a", "low-b")]
+    ordered = in_victim_order(ssn, ssn.queues.rows["mine"], rows)
     assert [ssn.task_key(task).name for task in ordered] == ["low-b", "low-a", "high", "f"]
 
 
