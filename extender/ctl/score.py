@@ -10,19 +10,17 @@ The pods of a question hold their nodes, whatever their phase. Answers are in th
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 import msgspec
 import numpy as np
 import orjson
-import yaml
 
 from extender.api import meta
-from extender.api.errors import InvalidObject, PumiceError, UsageError
-from extender.api.meta import Json, Kind
+from extender.api.errors import InvalidObject, UsageError
+from extender.api.meta import Json, Kind, key_of, kind_of
 from extender.api.node import Node
 from extender.api.pod import PENDING, RUNNING, Pod
 from extender.api.views import View, decode, view
@@ -30,10 +28,11 @@ from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
 from extender.core.mirror import FOLLOWED, Mirror
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
+from extender.ctl.loading import Found, load
 
-_BY_NAME = {kind.name: kind for kind in meta.KINDS if kind is meta.CSI_DRIVER or kind.name in (
-    "Namespace", "Service", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode")}  # fmt: skip
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# What a question may hold besides nodes and pods. Of volumes nothing is judged yet.
+_OBJECTS = (meta.NAMESPACE, meta.SERVICE, meta.PV, meta.PVC, meta.STORAGE_CLASS, meta.CSI_NODE, meta.CSI_DRIVER)
+_BY_NAME = {kind.name: kind for kind in _OBJECTS}
 
 
 class Question(View, frozen=True):
@@ -93,7 +92,7 @@ def _cluster_of(question: Question, pod: Pod) -> Mirror:
 def _add(mirror: Mirror, kind: Kind, obj: Json) -> None:
     """Let the mirror have an object. Raises InvalidObject where it cannot be read."""
     mirror.apply(kind, "ADDED", obj)
-    error = mirror.unreadable.get((kind, meta.key_of(obj)))
+    error = mirror.unreadable.get((kind, key_of(obj)))
     if error is not None:
         raise error
 
@@ -127,84 +126,38 @@ def answer_line(line: bytes) -> bytes:
 # --- files --------------------------------------------------------------------------------------------------------------------
 
 
-def documents(path: Path) -> Iterable[tuple[str, Json]]:
-    """The objects of a YAML or JSON file, members of Lists one by one, and where each was found. Raises UsageError."""
-    try:
-        text = path.read_text()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: this is not a text file") from None
-    try:
-        found = list(yaml.load_all(text, Loader=_LOADER))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" line {mark.line + 1}:" if mark is not None else ""
-        raise UsageError(f"{path}:{line} {getattr(error, 'problem', None) or error}") from None
-    for number, obj in enumerate(found, 1):
-        if obj is None:
-            continue
-        where = f"{path}: document {number}"
-        if not isinstance(obj, dict) or not isinstance(obj.get("kind"), str):
-            raise UsageError(f"{where}: kind: every document must be an object with a kind")
-        if obj["kind"].endswith("List") and isinstance(obj.get("items"), list):
-            for i, item in enumerate(obj["items"]):
-                if not isinstance(item, dict):
-                    raise UsageError(f"{where}: items[{i}]: must be an object")
-                kind = {"kind": obj["kind"].removesuffix("List")} if obj["kind"] != "List" else {}
-                yield f"{where}: items[{i}]", {**kind, **item}
-        else:
-            yield where, obj
-
-
-def read_pod(path: Path) -> Pod:
-    """The one pod of a file. Raises UsageError."""
-    pods = [(where, obj) for where, obj in documents(path) if obj.get("kind") == "Pod"]
+def read_pod(path: str) -> tuple[Found, Pod]:
+    """The one pod of a file. Raises UsageError, Refused."""
+    pods = [found for found in load([path]).found if found.manifest["kind"] == "Pod"]
     if len(pods) != 1:
-        raise UsageError(f"{path}: must hold exactly one Pod, not {len(pods)}")
-    where, obj = pods[0]
-    return _read(where, Pod, _in_namespace(obj, meta.POD))
+        raise UsageError(f"{path}: must hold exactly one Pod, not {len(pods) or 'none'}")
+    try:
+        return pods[0], view(Pod, _in_namespace(pods[0].manifest))
+    except InvalidObject as error:
+        raise pods[0].refuse(error) from None
 
 
-def read_cluster(paths: Iterable[Path], pod: Pod) -> Mirror:
-    """Nodes, pods on them and what else filters and scorers look at; other kinds are passed over. Raises UsageError."""
+def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
+    """Nodes, pods on them and what else filters and scorers look at; other kinds are passed over, and the pod itself too."""
     mirror = Mirror(scheduler_names=())
-    followed = {(kind.api_version, kind.name): kind for kind in FOLLOWED}
-    for path in paths:
-        for file in _files(path):
-            for where, obj in documents(file):
-                kind = followed.get((str(obj.get("apiVersion") or "v1"), obj["kind"]))
-                obj = _in_namespace(obj, kind) if kind is not None else obj
-                if kind is None or (kind is meta.POD and meta.key_of(obj) == pod.metadata.key):
-                    continue
-                try:
-                    _add(mirror, kind, obj)
-                except InvalidObject as error:
-                    raise UsageError(f"{where}: {error}") from None
+    for found in load(paths).found:
+        kind = kind_of(found.manifest)
+        obj = _in_namespace(found.manifest) if kind.namespaced else found.manifest
+        if kind not in FOLLOWED or (kind is meta.POD and key_of(obj) == pod.metadata.key):
+            continue
+        try:
+            _add(mirror, kind, obj)
+        except InvalidObject as error:
+            raise found.refuse(error) from None
     if not mirror.nodes.exists.any():
-        raise UsageError("the cluster has no nodes: give files with kind: Node")
+        raise UsageError(f"no Node in {', '.join(paths)}: a pod is judged on nodes")
     mirror.scheduler_names = frozenset((pod.spec.scheduler_name,))
     return mirror
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(f for f in path.rglob("*") if f.suffix in (".yaml", ".yml", ".json"))
-    return [path]
-
-
-def _in_namespace(obj: Json, kind: Kind) -> Json:
-    metadata = obj.get("metadata")
-    if not kind.namespaced or not isinstance(metadata, dict) or metadata.get("namespace"):
-        return obj
-    return {**obj, "metadata": {**metadata, "namespace": "default"}}
-
-
-def _read(where: str, cls: type[Pod], obj: Json) -> Pod:
-    try:
-        return view(cls, obj)
-    except InvalidObject as error:
-        raise UsageError(f"{where}: {error}") from None
+def _in_namespace(obj: Json) -> Json:
+    metadata = obj["metadata"]
+    return obj if metadata.get("namespace") else {**obj, "metadata": {**metadata, "namespace": "default"}}
 
 
 # --- words --------------------------------------------------------------------------------------------------------------------
@@ -228,33 +181,29 @@ def table(found: Mapping[str, Any]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in [header, *rows]]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("pod", required=False, type=click.Path(path_type=Path))
-@click.argument("cluster", nargs=-1, type=click.Path(path_type=Path))
+@click.command()
+@click.argument("pod", required=False)
+@click.argument("cluster", nargs=-1)
 @click.option("--jsonl", is_flag=True, help="Answer questions from standard input, one JSON object a line.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def score(pod: Path | None, cluster: tuple[Path, ...], jsonl: bool, output: str) -> None:
-    """Say of each node of CLUSTER (files or folders) whether it passes kube-scheduler's filters for POD, and its points."""
+def score(pod: str | None, cluster: tuple[str, ...], jsonl: bool, output: str) -> None:
+    """Say of each node of CLUSTER whether it passes kube-scheduler's filters for POD, and its points.
+
+    POD is a file that holds the pod, CLUSTER files or folders with nodes, pods, services and namespaces; - is standard input."""
     if jsonl:
         if pod is not None:
             raise UsageError("--jsonl reads standard input; it takes no files")
         for line in sys.stdin.buffer:
             if line.strip():
                 sys.stdout.buffer.write(answer_line(line))
-        sys.stdout.buffer.flush()
+                sys.stdout.buffer.flush()  # who asks may wait for the answer before asking on
         return
     if pod is None or not cluster:
         raise UsageError("give a pod and the cluster: pumice score POD.yaml CLUSTER.yaml ...")
-    asked = read_pod(pod)
+    found, asked = read_pod(pod)
+    mirror = read_cluster(cluster, asked)
     try:
-        found = in_words(*judge_pod(read_cluster(cluster, asked), asked))
+        said = in_words(*judge_pod(mirror, asked))
     except InvalidObject as error:
-        raise UsageError(f"{pod}: {error}") from None
-    click.echo("\n".join(table(found)) if output == "table" else orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
-
-
-if __name__ == "__main__":
-    try:
-        score.main(standalone_mode=False)
-    except PumiceError as fault:
-        sys.exit(f"error: {fault}")
+        raise found.refuse(error) from None
+    click.echo("\n".join(table(said)) if output == "table" else orjson.dumps(said, option=orjson.OPT_INDENT_2).decode())
