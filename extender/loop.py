@@ -7,6 +7,7 @@ where neither the cluster nor the time could have changed the last one's answer.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +90,7 @@ class Loop:
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
         self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
         self._rng = np.random.default_rng(seed)
+        self._released = -math.inf  # until when back-offs that ended have been looked at
         self._seen = -1  # mirror.changes when the last session began
         self._conf_used: Conf | None = None
 
@@ -101,13 +103,14 @@ class Loop:
         self.feed()
 
     def feed(self) -> int:
-        """Take in what the watches have brought; the number of events."""
+        """Take in what the watches have brought and what time has ended; the number of changes."""
         before = self.mirror.changes
+        self._release()
         for follower in self._followers:
             for event in follower.poll():
                 self.mirror.apply(follower.kind, event.type, event.object)
                 if follower.kind is POD and self.reservations.failed and _settled(event):
-                    self.reservations.forget(uid_of(event.object))
+                    self.reservations.settled(uid_of(event.object))
         return self.mirror.changes - before
 
     def due(self) -> bool:
@@ -174,25 +177,44 @@ class Loop:
     # --- what failed ----------------------------------------------------------------------------------------------------
 
     def _take_back(self, operation: Operation) -> None:
-        """The mirror is told what is true, and a pod that was refused is left alone for a while."""
+        """A refused binding keeps its room while its pod is left alone, so that nobody breaks into a gang that has started."""
         if not isinstance(operation, Bind | Evict):
             return
-        self.mirror.forget(operation)
-        if self._look_again(operation.pod):
-            self.reservations.forget(operation.uid)
-            return
-        self.reservations.write_failed(operation.uid, self._clock.now())
+        if isinstance(operation, Bind) and self._pending(operation):
+            self.reservations.bind_failed(operation, self._clock.now())
+        else:
+            self.mirror.forget(operation)
+            self._look_again(operation.pod)
 
-    def _look_again(self, pod: Key) -> bool:
-        """Read the pod anew, since the watch may be far behind. True where it is gone."""
+    def _pending(self, bind: Bind) -> bool:
+        """Is the pod still there and without a node?"""
+        try:
+            pod = self._cluster.get(POD, bind.pod)
+        except NotFound:
+            return False
+        except ClusterError:
+            return True  # the API server is in trouble, not the pod
+        return uid_of(pod) == bind.uid and not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+
+    def _release(self) -> None:
+        """Pods whose back-off is over are pending again."""
+        now = self._clock.now()
+        for bind in self.reservations.over(self._released, now):
+            row = self.mirror.tasks.rows.get(bind.pod)
+            pod = self.mirror.tasks.pod[row] if row is not None else None
+            if pod is not None and pod.metadata.uid == bind.uid:
+                self.mirror.forget(bind)
+                self.mirror.changes += 1
+        self._released = now
+
+    def _look_again(self, pod: Key) -> None:
+        """Read the pod anew, since the watch may be far behind."""
         try:
             self.mirror.apply(POD, "MODIFIED", self._cluster.get(POD, pod))
         except NotFound:
             self.mirror.pod_deleted(pod)
-            return True
         except ClusterError:
-            return False  # the watch will tell
-        return False
+            return  # the watch will tell
 
     def _ensure_queue(self, name: str, spec: Json) -> None:
         try:

@@ -7,16 +7,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from extender.api.meta import Time
+from extender.api.operations import Bind
 
-_FIRST_DELAY, _MAX_DELAY = 1.0, 300.0
+_FIRST_DELAY, _MAX_DELAY = 1.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Writes about a pod that failed in a row, and when it may be tried again."""
+    """Bindings of a pod that failed in a row; `until` then the room that the last one was to take stays booked for it."""
 
     failures: int
     until: Time
+    failed: Bind
 
 
 @dataclass(slots=True)
@@ -26,19 +28,20 @@ class Reservations:
     seen: dict[str, Time] = field(default_factory=dict)
     failed: dict[str, Backoff] = field(default_factory=dict)
 
-    def write_failed(self, uid: str, now: Time) -> None:
-        """The pod is left alone for 1 s, then 2 s, 4 s and so on, five minutes at most."""
-        failures = self.failed[uid].failures + 1 if uid in self.failed else 1
-        self.failed[uid] = Backoff(failures, now + min(_FIRST_DELAY * 2.0 ** min(failures - 1, 16), _MAX_DELAY))
+    def bind_failed(self, bind: Bind, now: Time) -> None:
+        """The pod is left alone for 1 s, then 2 s, 4 s and so on, a minute at most."""
+        failures = self.failed[bind.uid].failures + 1 if bind.uid in self.failed else 1
+        delay = min(_FIRST_DELAY * 2.0 ** min(failures - 1, 16), _MAX_DELAY)
+        self.failed[bind.uid] = Backoff(failures, now + delay, bind)
 
-    def forget(self, uid: str) -> None:
-        """A write went well, or the pod is gone."""
+    def settled(self, uid: str) -> None:
+        """The pod has a node, or is gone."""
         self.failed.pop(uid, None)
 
-    def held(self, now: Time) -> frozenset[str]:
-        """The uids of pods that are not to be tried yet."""
-        return frozenset(uid for uid, backoff in self.failed.items() if backoff.until > now)
+    def over(self, since: Time, now: Time) -> list[Bind]:
+        """Bindings whose back-off has ended between the two: their pods may be tried again."""
+        return [backoff.failed for backoff in self.failed.values() if since < backoff.until <= now]
 
     def next_due(self, now: Time) -> Time | None:
-        """When the first of them may be tried again."""
+        """When the next back-off ends."""
         return min((backoff.until for backoff in self.failed.values() if backoff.until > now), default=None)

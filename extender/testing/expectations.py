@@ -141,9 +141,12 @@ def _every_moment(played: Played, wanted: Any) -> Faults:
 
 
 def _gang_atomic(played: Played, groups: list[str]) -> Faults:
-    for name in groups:
-        states = list(played.tape.states(POD_GROUP, name))
-        least = int((states[-1].object.get("spec") or {}).get("minMember") or 1) if states else 1
+    seen = {key_of(m.object).name: m.object for m in played.tape.moments[POD_GROUP]}
+    for pattern in groups:
+        if not any(fnmatchcase(name, pattern) for name in seen):
+            yield f"no PodGroup {pattern}"
+    for name in (name for name in seen if _any(name, groups)):
+        least = int((seen[name].get("spec") or {}).get("minMember") or 1)
         before: frozenset[str] = frozenset()
         for second, after in enumerate(each.get(name, frozenset()) for each in played.bound_after):
             if not before and 0 < len(after) < least:

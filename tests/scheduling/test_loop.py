@@ -88,7 +88,7 @@ def test_nothing_is_written_when_nothing_changed(cluster: Flaky, clock: VirtualC
 
 
 def test_a_refused_binding_is_tried_again_after_a_pause(cluster: Flaky, clock: VirtualClock) -> None:
-    """The pod gives its room back, and is left alone for the length of its back-off."""
+    """The pod is left alone for the length of its back-off, which doubles."""
     cluster.refusals = 2
     loop = Loop(cluster, conf(), clock)
     loop.start()
@@ -96,6 +96,20 @@ def test_a_refused_binding_is_tried_again_after_a_pause(cluster: Flaky, clock: V
         loop.step()
         clock.sleep(1)
     assert ([when - cluster.asked[0] for when in cluster.asked], node_of(cluster, "g-0")) == ([0, 1, 3], "n1")
+
+
+def test_a_refused_binding_keeps_its_room(cluster: Flaky, clock: VirtualClock) -> None:
+    """Who comes during the back-off does not get the room of a pod whose binding was refused."""
+    cluster.load([node("small").cpu(1).memory("8Gi")])
+    cluster.refusals = 1
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    loop.step()
+    cluster.load([podgroup("h"), task("h-0", "h").cpu(4)])
+    loop.step()
+    clock.sleep(1)
+    loop.step()
+    assert [node_of(cluster, "g-0"), node_of(cluster, "h-0")] == ["n1", ""]
 
 
 def test_a_pod_that_vanished_before_its_binding_gives_its_room_back(cluster: Flaky, clock: VirtualClock) -> None:
