@@ -2,8 +2,10 @@
 
 A webhook sees objects before and after the schema looked at them, so a handler may rely on nothing. `decode` reads as
 Kubernetes' own decoder does: unknown fields and nulls are dropped, a quantity, a duration or a number out of range is
-refused. `differences` then compares two decoded objects as Kubernetes' semantic equality does: an empty list is a missing
-one, "1000m" is "1", and a zero is a missing field unless the type tells them apart (Maybe).
+refused. (A null among the items of a list is refused too: the schemas do, and no patch would fit it.)
+
+`differences` compares two decoded objects as Kubernetes' semantic equality does: an empty list is a missing one, "1000m"
+is "1", and a zero is a missing field unless the type tells them apart (Maybe).
 Source: k8s.io/apimachinery v0.36.1 pkg/api/equality and runtime/serializer/json."""
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 from extender.api import quantity
 from extender.api.errors import Fault, InvalidObject
 
-_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)")
+_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,19 @@ def _duration_fault(value: Any) -> str:
     return "" if readable else f"must be a duration such as 30s, 10m or 1h30m, not {_words(value)}"
 
 
+def _port_fault(value: Any) -> str:
+    if type(value) in (int, str):
+        return "" if isinstance(value, str) else _integer(32)(value)
+    return f"must be a port number or name, not {_words(value)}"
+
+
 TEXT = Scalar("text", _typed(str, "a string"), "")
 FLAG = Scalar("flag", _typed(bool, "true or false"), False)
 INT32 = Scalar("int32", _integer(32), 0)
 INT64 = Scalar("int64", _integer(64), 0)
 QUANTITY = Scalar("quantity", _quantity_fault, "0", quantity.nanos)
 DURATION = Scalar("duration", _duration_fault)
-PORT = Scalar("port", lambda v: "" if type(v) in (int, str) else f"must be a port number or name, not {_words(v)}", 0)
+PORT = Scalar("port", _port_fault, 0)
 ANYTHING = Scalar("anything", lambda _: "")
 
 

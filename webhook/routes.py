@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from extender.api.errors import ConfError, nearest
 from extender.api.meta import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, POD, POD_GROUP, QUEUE, Kind
@@ -37,7 +37,7 @@ class Route:
     name: str
     kind: Kind
     operations: tuple[str, ...]
-    shape: shapes.Fields
+    shape: shapes.Fields = field(repr=False)
     handler: Handler
     other_operations: str = "refused"  # or "allowed"
 

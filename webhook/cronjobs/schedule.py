@@ -12,7 +12,7 @@ from webhook.decode import DURATION
 
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _EVERY = "@every "
-_RANGE = re.compile(r"(?P<low>[^-/]+)(-(?P<high>[^-/]+))?(/(?P<step>[^-/]+))?")
+_RANGE = re.compile(r"(?P<low>[^-/]+)(?P<dash>-(?P<high>[^-/]*))?(/(?P<step>[^-/]+))?")
 
 
 class _Field(NamedTuple):
@@ -33,6 +33,9 @@ _FIELDS: Sequence[_Field] = (
     _Field("month", 1, 12, _numbered("jan feb mar apr may jun jul aug sep oct nov dec", 1)),
     _Field("day of week", 0, 6, _numbered("sun mon tue wed thu fri sat", 0)),
 )
+
+
+_STEP = _Field("step", 0, 0)
 
 
 def schedule_fault(text: str) -> str:
@@ -58,12 +61,14 @@ def _range_fault(field: _Field, text: str) -> str:
     found = _RANGE.fullmatch(text)
     if not found:
         return f"{field.name}: '{text}' is not a number, a range or a step"
-    low, high = (field.low, field.high) if found["low"] in ("*", "?") else (_number(field, found["low"]), None)
-    if found["high"]:
-        high = _number(field, found["high"])
-    elif high is None:
-        high = field.high if found["step"] else low
-    step = int(found["step"]) if found["step"] and _digits(found["step"]) else None if found["step"] else 1
+    step = _number(_STEP, found["step"] or "1")
+    low: int | None
+    high: int | None
+    if found["low"] in ("*", "?"):
+        low, high = field.low, field.high  # what follows a '-' is not looked at
+    else:
+        low = _number(field, found["low"])
+        high = _number(field, found["high"]) if found["dash"] else field.high if found["step"] else low
     if low is None or high is None or step is None:
         return f"{field.name}: '{text}' is not understood"
     if low < field.low or high > field.high:
@@ -74,10 +79,7 @@ def _range_fault(field: _Field, text: str) -> str:
 
 
 def _number(field: _Field, text: str) -> int | None:
-    if _digits(text):
-        return int(text)
+    digits = text.removeprefix("+")
+    if digits.isascii() and digits.isdigit() and len(digits) < 10:
+        return int(digits)
     return field.names.get(text.lower())
-
-
-def _digits(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10

@@ -13,7 +13,7 @@ from webhook.verdict import Allow, Verdict, verdict
 from webhook.view import ClusterView
 
 _BUDGETS = (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
-_AMOUNT = re.compile(r"[+-]?\d{1,18}%?")
+_AMOUNT = re.compile(r"[+-]?\d{1,18}%?", re.ASCII)
 
 
 def validate(request: AdmissionRequest, _cluster: ClusterView, settings: Settings) -> Verdict:

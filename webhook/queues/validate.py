@@ -24,7 +24,7 @@ from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView
 
 _FIELDS = ("capability", "deserved", "guarantee")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def validate(request: AdmissionRequest, cluster: ClusterView, settings: Settings) -> Verdict:

@@ -56,7 +56,7 @@ def template_faults(template: Json, path: str) -> Faults:
     yield from label_faults(meta.get("labels", {}), f"{path}.metadata.labels")
     yield from annotation_faults(annotations, f"{path}.metadata.annotations")
     cost = annotations.get(_DELETION_COST)
-    if cost is not None and not (re.fullmatch(r"0|-?[1-9]\d{0,9}", cost) and abs(int(cost)) < 2**31):
+    if cost is not None and not (re.fullmatch(r"0|-?[1-9][0-9]{0,9}", cost) and abs(int(cost)) < 2**31):
         yield Fault(f"{path}.metadata.annotations[{_DELETION_COST}]", f"'{cost}' must be a 32 bit integer")
     yield from pod_spec_faults(spec, f"{path}.spec")
 
