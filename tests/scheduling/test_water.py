@@ -27,9 +27,9 @@ def divided(total: tuple[int, ...], *queues: Asking) -> np.ndarray:
     return water_fill(
         np.array(total, dtype=np.float64),
         np.array([q.weight for q in queues], dtype=np.float64),
-        np.array([q.request for q in queues], dtype=np.int64),
-        np.array([q.limit for q in queues], dtype=np.float64),
-        np.array([q.guarantee for q in queues], dtype=np.float64),
+        np.array([q.request for q in queues], dtype=np.int64).reshape(-1, 4),
+        np.array([q.limit for q in queues], dtype=np.float64).reshape(-1, 4),
+        np.array([q.guarantee for q in queues], dtype=np.float64).reshape(-1, 4),
     )
 
 
@@ -88,8 +88,7 @@ DIVISIONS = {
 @pytest.mark.parametrize(("total", "queues", "want"), DIVISIONS.values(), ids=DIVISIONS)
 def test_division(total: tuple[int, ...], queues: list[Asking], want: list[list[float]]) -> None:
     """Who gets what."""
-    got = divided(total, *queues) if queues else []
-    np.testing.assert_allclose(got, want)
+    np.testing.assert_allclose(divided(total, *queues), np.array(want).reshape(-1, 4))
 
 
 amount = st.integers(0, 10**6)
