@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from controller.colocation import ColocationController
+from controller.cronjob import CronJobController
 from controller.garbage import GarbageController
+from controller.hypernode import HyperNodeController
 from controller.job.controller import JobController
+from controller.jobflow import JobFlowController, JobTemplateController
 from controller.podgroup import PodGroupController
 from controller.queue import QueueController
 from controller.reconciler import Controller, Decision, NotYet, Settings
@@ -27,7 +31,17 @@ from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder
 from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
 
-ALL: tuple[Callable[[], Controller], ...] = (JobController, QueueController, PodGroupController, GarbageController)
+ALL: tuple[Callable[[], Controller], ...] = (
+    JobController,
+    QueueController,
+    PodGroupController,
+    GarbageController,
+    JobFlowController,
+    JobTemplateController,
+    CronJobController,
+    HyperNodeController,
+    ColocationController,
+)
 COMPONENT = "vc-controller-manager"  # the source of events
 ROUNDS = 100  # of draining and handling in one step: what then still moves is left for the next step
 REMEMBERED = 50_000  # objects of unwatched kinds

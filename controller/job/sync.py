@@ -33,11 +33,14 @@ def sync(seen: JobSeen, rules: Rules, plugins: Sequence[Plugin], now: Time) -> D
         return Decision(at_once(*_status(seen, rules, _count(seen.pods.values()), _recorded(seen), now)))
     if seen.queue is None:
         raise NotYet(f"the queue '{seen.job.spec.queue}' does not exist; create it, and the job goes on")
-    volumes = plan_volumes(seen) if seen.phase == PENDING else Volumes((), (), {})
+    volumes = plan_volumes(seen) if seen.phase == PENDING else Volumes()
     objects = [*_plugin_objects(seen, plugins), *volumes.create]
     changed = (*_forward(seen), *volumes.patch)
-    if changed:
+    if changed or (volumes.missing and objects):
         return Decision((Stage(objects), Stage(changed)), follow_up=(Request(seen.key),))
+    if volumes.missing:
+        claims = ", ".join(volumes.missing)
+        raise NotYet(f"claims that the job mounts do not exist: {claims}; create them, and the job goes on", reason="PVCError")
     controlled = {**_recorded(seen), **_initialised(plugins), **volumes.controlled} if seen.phase == PENDING else _recorded(seen)
     pods = plan_pods(seen) if seen.admitted else _keep(seen)
     made = [Create(POD, new_pod(seen, task, index, plugins)) for task, index in pods.missing]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from controller.job.seen import JobSeen
-from controller.reconciler import NotYet
 from extender.api.job import Job, VolumeSpec
 from extender.api.meta import JOB, PVC, Json, owner_reference
 from extender.api.operations import Create, Patch
@@ -20,12 +20,13 @@ _ALPHABET = string.digits + string.ascii_lowercase
 
 
 class Volumes(NamedTuple):
-    """What the volumes of a job need: claims to make, the job's patch with the names of the generated ones, and the record
-    of them for status.controlledResources."""
+    """What the volumes of a job need: claims to make, the job's patch with the names of the generated ones, the record of
+    all for status.controlledResources, and the claims that only a person can bring."""
 
-    create: Sequence[Create]
-    patch: Sequence[Patch]
-    controlled: dict[str, str]
+    create: Sequence[Create] = ()
+    patch: Sequence[Patch] = ()
+    controlled: Mapping[str, str] = MappingProxyType({})
+    missing: Sequence[str] = ()
 
 
 def claim_name(job: Job, volume: VolumeSpec) -> str:
@@ -34,8 +35,7 @@ def claim_name(job: Job, volume: VolumeSpec) -> str:
 
 
 def plan_volumes(seen: JobSeen) -> Volumes:
-    """Raises NotYet where a claim that the job names is not there."""
-    create, controlled, listed, generated = [], {}, [], False
+    create, controlled, listed, missing, generated = [], {}, [], [], False
     for volume, raw in zip(seen.job.spec.volumes or (), seen.raw["spec"].get("volumes") or (), strict=True):
         name = claim_name(seen.job, volume)
         listed.append({**raw, "volumeClaimName": name})
@@ -47,10 +47,11 @@ def plan_volumes(seen: JobSeen) -> Volumes:
         if volume.volume_claim is not None and ours:
             create.append(Create(PVC, _claim(seen, name, volume.volume_claim)))
         elif not ours:
-            raise NotYet(f"pvc {name} is not found; create it, and the job goes on", reason="PVCError")
+            missing.append(name)
     meta = seen.job.metadata
-    patch = [Patch(JOB, seen.key, {"spec": {"volumes": listed}}, meta.uid, meta.resource_version)] if generated else []
-    return Volumes(create, patch, controlled)
+    named = generated and not missing
+    patch = [Patch(JOB, seen.key, {"spec": {"volumes": listed}}, meta.uid, meta.resource_version)] if named else []
+    return Volumes(create, patch, controlled, missing)
 
 
 def mount(job: Job, pod: Json) -> None:

@@ -9,8 +9,25 @@ from typing import Any
 from controller.manager import Manager
 from controller.reconciler import Settings
 from extender.api import quantity
-from extender.api.errors import ClusterError
-from extender.api.meta import EVENT, JOB, KINDS, LEASE, NODE, POD, POD_GROUP, PV, QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of
+from extender.api.meta import (
+    BATCH_JOB,
+    EVENT,
+    JOB,
+    JOB_FLOW,
+    KINDS,
+    LEASE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PV,
+    QUEUE,
+    Json,
+    Key,
+    Kind,
+    annotations_of,
+    key_of,
+    kind_of,
+)
 from extender.api.pod import PodSpec, effective_requests
 from extender.api.views import view
 from extender.cluster.clock import VirtualClock
@@ -34,8 +51,7 @@ class World:
         self.clock = VirtualClock(START)
         self.cluster = MemoryCluster(self.clock)
         self.cluster.load(_nodes())
-        for name, spec in {"root": {"reclaimable": False, "weight": 1}, "default": {"weight": 1, "parent": "root"}}.items():
-            self.cluster.load([_queue(name, spec)])
+        self.cluster.load([_queue("root", {"reclaimable": False}), _queue("default", {"parent": "root"})])
         if admission:
             paths = tuple(route.path for route in ROUTES)
             self.cluster.admission = WebhookAdmission(self.cluster, WebhookSettings(enabled=paths))
@@ -62,6 +78,14 @@ class World:
             next_second = now + 1.0
             self.clock.advance_to(next_second if due is None or due <= now or due > next_second else due)
 
+    def settle_until(self, when: float) -> None:
+        while True:
+            self.tick()
+            if self.clock.now() >= when:
+                return
+            due = self.manager.next_due() or when
+            self.clock.advance_to(min(when, max(due, self.clock.now() + 0.001), self.clock.now() + 1.0))
+
     def tick(self) -> bool:
         """All that can happen at this moment; whether anything did that people would notice."""
         before = self.changes
@@ -82,7 +106,7 @@ class World:
 
     def _note(self, kind: Kind, obj: Json) -> None:
         name, uid = f"{kind.name}/{obj['metadata']['name']}", obj["metadata"]["uid"]
-        if kind.group == "batch" or kind.group == "apps":
+        if kind == BATCH_JOB:
             return
         if uid not in self.born[name]:
             self.born[name].append(uid)
@@ -90,6 +114,7 @@ class World:
         phase = {
             JOB: lambda: (status.get("state") or {}).get("phase"),
             QUEUE: lambda: status.get("state"),
+            JOB_FLOW: lambda: (status.get("state") or {}).get("phase"),
             POD_GROUP: lambda: status.get("phase"),
         }.get(kind, lambda: None)()
         if phase and (not self.phases[name] or self.phases[name][-1] != phase):
@@ -127,15 +152,17 @@ def _nodes() -> list[Json]:
     nodes = []
     for number in range(1, 6):
         room = {"cpu": "64", "memory": "256Gi", "pods": "250", **({"nvidia.com/gpu": "8"} if number <= 2 else {})}
+        labels = {"kubernetes.io/hostname": f"n{number}", "kubernetes.io/os": "linux"}
         nodes.append({
-            "apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number}", "labels": {"kubernetes.io/hostname": f"n{number}"}},
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n{number}", "labels": labels},
             "status": {"allocatable": room, "capacity": room, "conditions": [{"type": "Ready", "status": "True"}]},
         })  # fmt: skip
     return nodes
 
 
 def _queue(name: str, spec: Json) -> Json:
-    return {"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": spec, "status": {"state": "Open"}}
+    known = {"apiVersion": QUEUE.api_version, "kind": QUEUE.name, "metadata": {"name": name}}
+    return {**known, "spec": spec, "status": {"state": "Open"}}
 
 
 # --- the scheduler --------------------------------------------------------------------------------------------------------
@@ -144,12 +171,15 @@ def _queue(name: str, spec: Json) -> Json:
 def _schedule(cluster: MemoryCluster) -> None:
     """Admit groups that could fit at all, start each when its minimum fits, say in its status how it is."""
     free = _free(cluster)
-    pods = defaultdict(list)
+    pods: dict[Key, list[Json]] = defaultdict(list)
     for pod in cluster.list(POD).objects:
-        group = annotations_of(pod).get(GROUP)
-        if group and pod["spec"].get("schedulerName") == "volcano":
-            pods[pod["metadata"]["namespace"], group].append(pod)
+        named = annotations_of(pod).get(GROUP)
+        if named and pod["spec"].get("schedulerName") == "volcano":
+            pods[Key(pod["metadata"]["namespace"], named)].append(pod)
+    queues = {key_of(queue).name for queue in cluster.list(QUEUE).objects}
     for group in cluster.list(POD_GROUP).objects:
+        if group["spec"].get("queue") not in queues:
+            continue
         _schedule_group(cluster, group, pods[key_of(group)], free)
 
 
@@ -208,8 +238,9 @@ def _bind(cluster: MemoryCluster, waiting: list[Json], free: dict[str, Counter[s
 
 
 def _matches(pod: Json, node: str) -> bool:
-    affinity = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    fields = [field for term in (affinity or {}).get("nodeSelectorTerms", ()) for field in term.get("matchFields", ())]
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    fields = [field for term in required.get("nodeSelectorTerms", ()) for field in term.get("matchFields", ())]
     wanted = (pod["spec"].get("nodeSelector") or {}).get("kubernetes.io/hostname", node)
     return wanted == node and all(node in field["values"] for field in fields)
 
@@ -219,7 +250,9 @@ def _claims(pod: Json) -> list[Json]:
 
 
 def _requests(pod: Json) -> Counter[str]:
-    return Counter({**effective_requests(view(PodSpec, pod["spec"])), "pods": quantity.NANO})
+    wanted = {**effective_requests(view(PodSpec, pod["spec"])), "pods": quantity.NANO}
+    wanted.pop("ephemeral-storage", None)
+    return Counter(wanted)
 
 
 def _holds(room: Counter[str], wanted: Counter[str]) -> bool:
@@ -228,13 +261,17 @@ def _holds(room: Counter[str], wanted: Counter[str]) -> bool:
 
 def _free(cluster: MemoryCluster) -> dict[str, Counter[str]]:
     free = {
-        node["metadata"]["name"]: Counter({name: quantity.nanos(text) for name, text in node["status"]["allocatable"].items()})
+        node["metadata"]["name"]: Counter({name: quantity.nanos(text) for name, text in _room(node).items()})
         for node in cluster.list(NODE).objects
     }
     for pod in cluster.list(POD).objects:
         if pod["spec"].get("nodeName") in free and pod["status"].get("phase") not in ("Succeeded", "Failed"):
             free[pod["spec"]["nodeName"]].subtract(_requests(pod))
     return free
+
+
+def _room(node: Json) -> Json:
+    return (node.get("status") or {}).get("allocatable") or {}
 
 
 def _could_fit(group: Json, free: dict[str, Counter[str]]) -> bool:
@@ -244,12 +281,3 @@ def _could_fit(group: Json, free: dict[str, Counter[str]]) -> bool:
     asked = {name: quantity.nanos(text) for name, text in (group["spec"].get("minResources") or {}).items()}
     plain = {name: amount for name, amount in asked.items() if not name.startswith(("requests.", "limits.", "count/"))}
     return all(total[name] >= amount for name, amount in plain.items() if name not in ("cpu", "memory", "ephemeral-storage"))
-
-
-def tried(what: Any) -> bool:
-    """Was it allowed?"""
-    try:
-        what()
-    except ClusterError:
-        return False
-    return True

@@ -1,0 +1,106 @@
+"""The controller of HyperNodes: how many members each has.
+
+Source: volcano ed72c7c, pkg/controllers/hypernode. Difference: the count follows the nodes, not only the HyperNode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
+from controller.store import Change, Index
+from extender.api.errors import PumiceError
+from extender.api.meta import HYPER_NODE, NODE, Json, Key, Kind, Time, labels_of, uid_of
+from extender.api.operations import Operation, PatchStatus
+from extender.api.selectors import LabelSelector
+from extender.api.views import view
+
+
+@dataclass(frozen=True, slots=True)
+class CountRequest:
+    hyper_node: Key
+
+
+class Members:
+    """The members of one HyperNode: names given, and the nodes that its selectors match, kept node by node."""
+
+    def __init__(self, hyper_node: Json) -> None:
+        members = (hyper_node.get("spec") or {}).get("members") or ()
+        selectors = [member.get("selector") or {} for member in members]
+        self._named = {each["exactMatch"]["name"] for each in selectors if "exactMatch" in each}
+        self._patterns = [_pattern(each["regexMatch"]["pattern"]) for each in selectors if "regexMatch" in each]
+        self._selectors = [view(LabelSelector, each["labelMatch"]) for each in selectors if "labelMatch" in each]
+        self._matched: set[str] = set()
+
+    @property
+    def count(self) -> int:
+        return len(self._named | self._matched)
+
+    def look_at(self, name: str, node: Json | None) -> bool:
+        """Does the count follow? `node` is None where it has gone."""
+        before = self.count
+        if node is not None and self._matches(name, node):
+            self._matched.add(name)
+        else:
+            self._matched.discard(name)
+        return self.count != before
+
+    def _matches(self, name: str, node: Json) -> bool:
+        labels = labels_of(node)
+        by_label = (not each.empty and each.matches(labels) for each in self._selectors)
+        return any(pattern is not None and pattern.search(name) for pattern in self._patterns) or any(by_label)
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text)
+    except re.error:  # admission refuses it; one that got in matches nothing
+        return None
+
+
+class HyperNodeController:
+    name = "hyperNode-controller"
+    kinds: Sequence[Kind] = (HYPER_NODE, NODE)
+    indexes: Sequence[Index] = ()
+
+    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+        self._store = lookup.store
+        self._members: dict[str, Members] = {}
+
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+        if change.kind == NODE:
+            if change.old is None or change.new is None or labels_of(change.old) != labels_of(change.new):
+                for name, members in self._members.items():
+                    if members.look_at(change.key.name, change.new):
+                        yield CountRequest(Key("", name))
+        elif change.new is None:
+            self._members.pop(change.key.name, None)
+        elif change.old is None or change.old.get("spec") != change.new.get("spec"):
+            members = self._members[change.key.name] = Members(change.new)
+            for key, node in self._store.all(NODE).items():
+                members.look_at(key.name, node)
+            yield CountRequest(change.key)
+
+    def group_of(self, request: Hashable) -> Hashable:
+        return request
+
+    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
+        return True
+
+    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        assert isinstance(request, CountRequest)
+        hyper_node = self._store.get(HYPER_NODE, request.hyper_node)
+        members = self._members.get(request.hyper_node.name)
+        if hyper_node is None or members is None:
+            return NOTHING
+        if ((hyper_node.get("status") or {}).get("nodeCount") or 0) == members.count:
+            return NOTHING
+        patch = {"status": {"nodeCount": members.count}}
+        return Decision((Stage([PatchStatus(HYPER_NODE, request.hyper_node, patch, uid=uid_of(hyper_node))]),))
+
+    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
+        return ()
+
+    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        return NOTHING
