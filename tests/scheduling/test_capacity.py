@@ -310,7 +310,7 @@ def test_no_queue_gets_beyond_its_capability(
         mirror.apply(meta.kind_of(obj), "ADDED", obj)
     text = f'actions: "allocate"\ntiers: [{{plugins: [{{name: gang}}, {{name: capacity, enableHierarchy: {hierarchical}}}]}}]'
     ssn = schedule(Snapshot.build(mirror), conf.load(text, PLUGINS, ACTIONS), 0.0).session
-    taken = {name: 0 for name in ssn.queues.name}
+    taken = dict.fromkeys(ssn.queues.name, 0)
     for key, row in ssn.tasks.rows.items():
         if ssn.task_status[row] in status.ALLOCATED_SET:
             taken[ssn.queues.name[ssn.queue_of(ssn.job_of(row))]] += int(ssn.request(row)[0])
