@@ -65,9 +65,17 @@ def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
             victims = search.make_room(stmt, task, _tenants(ssn, search, task, own_job=True), own_job=True)
             if victims is None:
                 return
-            if victims or not ssn.shape_of(task).best_effort:  # others are left to backfill
+            if victims or not _is_placed_later(ssn, task):
                 stmt.commit()
                 ssn.evicted_for.update(dict.fromkeys(victims, task))
+
+
+def _is_placed_later(ssn: Session, task: int) -> bool:
+    """A promise of free room would keep allocate or backfill from giving the task that very room in this session."""
+    if ssn.shape_of(task).best_effort:
+        return True
+    names = [entry.action.name for entry in ssn.conf.actions]
+    return "allocate" in names[names.index("preempt") :]
 
 
 def _tenants(ssn: Session, search: VictimSearch, task: int, *, own_job: bool) -> BoolT:

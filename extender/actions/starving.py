@@ -39,8 +39,8 @@ def make_room_for_job(
 
     `candidates`: task -> who may be asked to leave for it; `may`: which tasks may look at all.
 
-    Tasks that ask for nothing and find a place are not promised it, for backfill binds them at once. They count as placed
-    meanwhile, so that the job does not go on taking room that it does not need."""
+    A job that finds room without any eviction is left to allocate, and tasks that ask for nothing and find a place are left to
+    backfill: both bind at once. Such tasks count as placed meanwhile, so that no room is taken that the job does not need."""
     tasks = tasks_in_order(ssn, job)
     hopeless, alike = search.hopeless, _code(ssn, search, job, tasks)
     if alike in hopeless:
@@ -58,7 +58,7 @@ def make_room_for_job(
                     continue
                 (stmt if left or not ssn.shape_of(task).best_effort else places).merge(trial)
                 victims[task] = left
-        if len(stmt) and ssn.job_pipelined(job):
+        if stmt.evicted and ssn.job_pipelined(job):
             stmt.commit()
             ssn.evicted_for.update((victim, task) for task, left in victims.items() for victim in left)
             return

@@ -7,7 +7,7 @@ import pytest
 from extender.actions import ACTIONS
 from extender.api import meta
 from extender.api.meta import Json
-from extender.api.operations import Evict
+from extender.api.operations import Bind, Evict
 from extender.core import conf
 from extender.core.axis import IntR
 from extender.core.mirror import Mirror
@@ -67,7 +67,7 @@ def decide(*objects: Json, action: str = "preempt", plugins: str = "priority gan
     tiers = "\n".join(
         "- plugins: [" + ", ".join(f"{{name: {name}}}" for name in tier.split()) + "]" for tier in plugins.split("|")
     )
-    text = f"actions: {action}\ntiers:\n{tiers}\nconfigurations: [{{name: {action}, arguments: {{{arguments}}}}}]"
+    text = f"actions: '{action}'\ntiers:\n{tiers}\nconfigurations: [{{name: preempt, arguments: {{{arguments}}}}}]"
     mirror = Mirror()
     for obj in [queue(), *CLASSES, *objects]:
         mirror.apply(meta.kind_of(obj), "ADDED", obj)
@@ -77,6 +77,10 @@ def decide(*objects: Json, action: str = "preempt", plugins: str = "priority gan
 def evicted(result: Result) -> list[str]:
     """In the order of eviction."""
     return [operation.pod.name for operation in result.operations if isinstance(operation, Evict)]
+
+
+def bound(result: Result) -> dict[str, str]:
+    return {operation.pod.name: operation.node for operation in result.operations if isinstance(operation, Bind)}
 
 
 def promised(result: Result) -> dict[str, str]:
@@ -202,6 +206,12 @@ def test_a_victim_that_turns_out_needless_is_spared() -> None:
 def test_nobody_leaves_where_all_together_are_not_enough() -> None:
     result = decide(node("n1").cpu(4), *job("low", "low", "n1", "n1", least=0), *job("high", "high", "", cpu=5))
     assert evicted(result) == []
+
+
+def test_free_room_is_left_to_allocate_where_it_comes_later() -> None:
+    """A promise would keep the task from being bound, in this session and in each that follows."""
+    result = decide(node("n1").cpu(2), *job("low", "low", "n1", least=0), *job("high", "high", ""), action="preempt, allocate")
+    assert bound(result) == {"high-0": "n1"}
 
 
 # --- queues, checks -------------------------------------------------------------------------------------------------------

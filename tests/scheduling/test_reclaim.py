@@ -5,7 +5,7 @@ from __future__ import annotations
 from extender.actions import ACTIONS
 from extender.api import meta
 from extender.api.meta import Json
-from extender.api.operations import Evict
+from extender.api.operations import Bind, Evict
 from extender.core import conf
 from extender.core import status as st
 from extender.core.mirror import Mirror
@@ -31,6 +31,10 @@ def decide(*objects: Json, actions: str = "reclaim") -> Result:
 
 def evicted(result: Result) -> list[str]:
     return [operation.pod.name for operation in result.operations if isinstance(operation, Evict)]
+
+
+def bound(result: Result) -> dict[str, str]:
+    return {operation.pod.name: operation.node for operation in result.operations if isinstance(operation, Bind)}
 
 
 def promised(result: Result) -> list[str]:
@@ -82,10 +86,19 @@ def test_what_is_free_already_counts() -> None:
     assert len(evicted(result)) == 1
 
 
-def test_free_room_elsewhere_is_taken_before_anybody_leaves() -> None:
+def test_nobody_leaves_while_there_is_free_room_elsewhere() -> None:
+    """The task is not promised it either: allocate binds it there at once."""
     nodes = [node("n1").cpu(4), node("n2").cpu(1)]
-    result = decide(*TWO_QUEUES, *nodes, *job("a", "theirs", *["n1"] * 4), *job("b", "mine", "", least=1))
-    assert (evicted(result), promised(result)) == ([], ["b-0"])
+    world = [*TWO_QUEUES, *nodes, *job("a", "theirs", *["n1"] * 4), *job("b", "mine", "", least=1)]
+    result = decide(*world, actions='"reclaim, allocate"')
+    assert (evicted(result), bound(result)) == ([], {"b-0": "n2"})
+
+
+def test_a_task_that_asks_nothing_counts_as_placed() -> None:
+    """The gang of two has its place for the one and what is free for the other: nothing need be reclaimed."""
+    wanting = [podgroup("b").queue("mine").members(2), task("b-0", "b"), task("b-1", "b").cpu(1), task("b-2", "b").cpu(1)]
+    world = [*TWO_QUEUES, node("n1").cpu(5), *job("a", "theirs", *["n1"] * 4), *wanting]
+    assert evicted(decide(*world, actions='"allocate, reclaim, backfill"')) == []
 
 
 def test_a_gang_gets_its_minimum_or_nobody_leaves() -> None:
