@@ -63,7 +63,7 @@ class QueueUse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """How a run ended. `ended`: "settled", "until" or "limit"; times are seconds since the epoch."""
+    """How a run ended. `ended`: "settled", "until", "limit", or a word of who asked early; times are seconds since the epoch."""
 
     ended: str
     started: Time
@@ -259,9 +259,10 @@ class Local:
         finally:
             if on_cycle is not None:
                 self._observers.remove(on_cycle)
-        return self._outcome(ended)
+        return self.outcome(ended)
 
-    def _outcome(self, ended: str) -> Outcome:
+    def outcome(self, ended: str) -> Outcome:
+        """What is known now; `ended` says why there is no more."""
         last = self.loop.last if self.loop is not None else None
         return Outcome(
             ended, self.started, self.clock.now(), self.cycles, last.result.waiting if last else (),

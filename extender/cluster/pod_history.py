@@ -62,10 +62,12 @@ class PodHistory:
     def _seen(self, pod: Json) -> None:
         now, uid = self._clock.now(), uid_of(pod)
         marks = annotations_of(pod)
+        group = marks.get(labels.GROUP_NAME, "")
         span = self._spans.get(uid)
         if span is None:
-            group, role = marks.get(labels.GROUP_NAME, ""), marks.get(labels.TASK_SPEC, "")
-            span = PodSpan(key_of(pod), uid, group, role, now)
+            span = PodSpan(key_of(pod), uid, group, marks.get(labels.TASK_SPEC, ""), now)
+        elif not span.group and group:  # the podgroup controller finds a group for plain pods
+            span = replace(span, group=group)
         node, phase = pod["spec"].get("nodeName", ""), pod["status"].get("phase", "")
         if node and span.bound is None:
             span = replace(span, node=node, bound=now)

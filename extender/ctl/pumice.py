@@ -10,6 +10,7 @@ import click
 
 from extender.api.errors import PumiceError, UsageError
 from extender.ctl.bench import bench
+from extender.ctl.run import run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,7 +19,8 @@ def pumice() -> None:
     """A batch scheduler for Kubernetes that speaks Volcano's language."""
 
 
-pumice.add_command(bench)
+for command in (run, bench):
+    pumice.add_command(command)
 
 
 def main() -> None:

@@ -1,0 +1,141 @@
+"""Which manifest is created before which, and what manifests name must be among them.
+
+A real cluster has had its nodes, queues and priority classes for long when a job comes; files are read in any order. Of what
+depends on nothing the order of the files is kept, since who comes first is served first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from extender.api import labels, meta, queue
+from extender.api.errors import nearest
+from extender.api.meta import Json, Kind, annotations_of, key_of, kind_of
+from extender.ctl.loading import Found
+
+_FIRST: tuple[tuple[Kind, ...], ...] = (
+    (meta.NAMESPACE,),
+    (meta.PRIORITY_CLASS, meta.STORAGE_CLASS, meta.CSI_DRIVER),
+    (meta.QUEUE,),
+    (meta.NODE, meta.CSI_NODE, meta.NUMATOPOLOGY, meta.NODE_SHARD, meta.COLOCATION, meta.PV),
+    (meta.HYPER_NODE,),
+    (meta.RESOURCE_QUOTA, meta.CONFIG_MAP, meta.SECRET, meta.SERVICE_ACCOUNT, meta.SERVICE, meta.NETWORK_POLICY, meta.PVC),
+    (meta.PDB, meta.JOB_TEMPLATE),
+    (meta.POD_GROUP,),
+)
+_LAST = (meta.COMMAND,)
+_RANK = {kind: rank for rank, kinds in enumerate(_FIRST) for kind in kinds} | dict.fromkeys(_LAST, len(_FIRST) + 1)
+
+# Kinds whose pods come from a template, and where it is.
+_TEMPLATES: dict[Kind, tuple[str, ...]] = {
+    meta.DEPLOYMENT: ("spec", "template"),
+    meta.REPLICA_SET: ("spec", "template"),
+    meta.STATEFUL_SET: ("spec", "template"),
+    meta.DAEMON_SET: ("spec", "template"),
+    meta.REPLICATION_CONTROLLER: ("spec", "template"),
+    meta.BATCH_JOB: ("spec", "template"),
+    meta.BATCH_CRON_JOB: ("spec", "jobTemplate", "spec", "template"),
+}
+# Kinds that hold a Volcano job, and where its spec is.
+_JOB_SPECS: dict[Kind, tuple[str, ...]] = {
+    meta.JOB: ("spec",),
+    meta.CRON_JOB: ("spec", "jobTemplate", "spec"),
+    meta.JOB_TEMPLATE: ("spec",),
+}
+_BUILT_IN_CLASSES = ("system-cluster-critical", "system-node-critical")
+
+
+def arranged(found: Iterable[Found]) -> list[Found]:
+    """In the order of creation: what is needed before what needs it, otherwise as they come."""
+    ordered = sorted(found, key=lambda each: _RANK.get(kind_of(each.manifest), len(_FIRST)))
+    first = next((i for i, each in enumerate(ordered) if kind_of(each.manifest) == meta.QUEUE), 0)
+    queues = [each for each in ordered if kind_of(each.manifest) == meta.QUEUE]
+    ordered[first : first + len(queues)] = _parents_first(queues)
+    return ordered
+
+
+def _parents_first(queues: Sequence[Found]) -> list[Found]:
+    """A parent that is not here, or a ring of parents, is left for admission to refuse."""
+    by_name = {key_of(each.manifest).name: each for each in queues}
+    done: dict[str, Found] = {}
+
+    def visit(each: Found, below: tuple[str, ...]) -> None:
+        name = key_of(each.manifest).name
+        parent = (each.manifest.get("spec") or {}).get("parent")
+        if name in done or name in below:
+            return
+        if isinstance(parent, str) and parent in by_name:
+            visit(by_name[parent], (*below, name))
+        done[name] = each
+
+    for each in queues:
+        visit(each, ())
+    return [*done.values(), *(each for each in queues if each not in done.values())]
+
+
+# --- what is named must be there -----------------------------------------------------------------------------------------
+
+
+def check_references(found: Sequence[Found]) -> None:
+    """Raises Refused for the first manifest that names a PodGroup, Queue or PriorityClass which is nowhere.
+
+    A cluster accepts most of these and leaves the pods waiting for ever; on the command line it is a slip of the pen."""
+    there = {(kind_of(each.manifest), key_of(each.manifest).name) for each in found}
+    there |= {(meta.QUEUE, name) for name in (queue.ROOT, queue.DEFAULT)}
+    there |= {(meta.PRIORITY_CLASS, name) for name in _BUILT_IN_CLASSES}
+    there |= {(meta.POD_GROUP, _group_key(each)) for each in found if kind_of(each.manifest) == meta.POD_GROUP}
+    names = {kind: sorted(name for of, name in there if of == kind) for kind in (meta.POD_GROUP, meta.QUEUE, meta.PRIORITY_CLASS)}
+    for each in found:
+        for path, kind, name in _named(each):
+            if isinstance(name, str) and name and (kind, name) not in there:
+                near = nearest(name, names[kind]) if names[kind] else ""
+                raise each.refuse(f"{_subject(each)}: {path}: no {kind} '{name}' in these manifests{near}")
+
+
+def _subject(each: Found) -> str:
+    return f"{each.manifest['kind']} {key_of(each.manifest)}"
+
+
+def _group_key(each: Found, name: str = "") -> str:
+    key = key_of(each.manifest)
+    return f"{key.namespace or 'default'}/{name or key.name}"
+
+
+def _named(each: Found) -> Iterator[tuple[str, Kind, Any]]:
+    """(field path, kind, name) of all that the manifest names."""
+    manifest, kind = each.manifest, kind_of(each.manifest)
+    if kind == meta.POD:
+        yield from _pod_names(each, manifest, "")
+    elif kind in _TEMPLATES:
+        yield from _pod_names(each, _inside(manifest, _TEMPLATES[kind]), ".".join(_TEMPLATES[kind]) + ".")
+    elif kind in _JOB_SPECS:
+        spec, path = _inside(manifest, _JOB_SPECS[kind]), ".".join(_JOB_SPECS[kind])
+        yield f"{path}.queue", meta.QUEUE, spec.get("queue")
+        yield f"{path}.priorityClassName", meta.PRIORITY_CLASS, spec.get("priorityClassName")
+        tasks = spec.get("tasks")
+        for i, task in enumerate(tasks if isinstance(tasks, list) else ()):
+            pod = _inside(task, ("template", "spec"))
+            where = f"{path}.tasks[{i}].template.spec.priorityClassName"
+            yield where, meta.PRIORITY_CLASS, pod.get("priorityClassName")
+    elif kind == meta.POD_GROUP:
+        spec = _inside(manifest, ("spec",))
+        yield "spec.queue", meta.QUEUE, spec.get("queue")
+        yield "spec.priorityClassName", meta.PRIORITY_CLASS, spec.get("priorityClassName")
+
+
+def _pod_names(each: Found, pod: Json, path: str) -> Iterator[tuple[str, Kind, Any]]:
+    notes = annotations_of({"metadata": _inside(pod, ("metadata",))})
+    notes = notes if isinstance(notes, dict) else {}
+    group = notes.get(labels.GROUP_NAME)
+    if isinstance(group, str) and group:
+        yield f"{path}metadata.annotations[{labels.GROUP_NAME}]", meta.POD_GROUP, _group_key(each, group)
+    queue_note = labels.QUEUE_NAME_ANNOTATION
+    yield f"{path}metadata.annotations[{queue_note}]", meta.QUEUE, notes.get(queue_note)
+    yield f"{path}spec.priorityClassName", meta.PRIORITY_CLASS, _inside(pod, ("spec",)).get("priorityClassName")
+
+
+def _inside(value: Any, path: tuple[str, ...]) -> Json:
+    """The map at the path; empty where there is none (admission will say so)."""
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

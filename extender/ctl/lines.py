@@ -1,0 +1,140 @@
+"""Rows of the tables that `pumice run` prints: jobs, nodes and queues as they stand at the end."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from extender.api.errors import InvalidObject
+from extender.api.meta import JOB, NODE, POD, POD_GROUP, QUEUE, Json, Kind, key_of, parse_time, uid_of
+from extender.api.node import Node
+from extender.api.pod import Pod, effective_requests
+from extender.api.quantity import nanos
+from extender.api.views import view
+from extender.cluster.pod_history import PodSpan
+from extender.core.axis import unit_of
+from extender.ctl.group_names import GroupNames
+from extender.local import Outcome
+
+_ENDED = ("Succeeded", "Failed")
+
+Amounts = Mapping[str, int]  # resource -> nano-units
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """`waited`: seconds from its creation until it got its first node, or until now. `nodes`: node -> pods that were there."""
+
+    name: str
+    phase: str
+    running: int
+    minimum: int
+    queue: str
+    nodes: Mapping[str, int]
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLine:
+    name: str
+    pods: int
+    used: Amounts
+    allocatable: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLine:
+    name: str
+    state: str
+    weight: int
+    parent: str
+    deserved: Amounts
+    capability: Amounts
+    used: Amounts
+    peak: Amounts
+
+
+def job_lines(outcome: Outcome, names: GroupNames) -> Iterator[JobLine]:
+    spans: dict[str, list[PodSpan]] = defaultdict(list)
+    for span in outcome.pods:
+        spans[names.of_span(span)].append(span)
+    listed: set[str] = set()
+    for job in outcome.objects.get(JOB, ()):
+        name, spec = str(key_of(job)), job.get("spec") or {}
+        listed.add(name)
+        running = int((job.get("status") or {}).get("running") or 0)
+        least = int(spec.get("minAvailable") or 0)
+        yield _line(outcome, name, job_phase_of(job), running, least, str(spec.get("queue") or ""), job, spans[name])
+    for group in outcome.objects.get(POD_GROUP, ()):
+        name, spec = names.of(key_of(group)), group.get("spec") or {}
+        if name not in listed:
+            listed.add(name)
+            running = int((group.get("status") or {}).get("running") or 0)
+            least = int(spec.get("minMember") or 0)
+            yield _line(outcome, name, phase_of(group), running, least, str(spec.get("queue") or "default"), group, spans[name])
+    phases = {uid_of(pod): phase_of(pod) for pod in outcome.objects.get(POD, ())}
+    for name, of_job in spans.items():
+        alone = [span for span in of_job if span.uid in phases]
+        if name not in listed and alone:
+            phase = phases[alone[-1].uid]
+            yield _line(outcome, name, phase, int(phase == "Running"), 1, "", None, of_job)
+
+
+def _line(outcome: Outcome, name: str, phase: str, running: int, least: int, queue: str, made: Json | None,
+          spans: Sequence[PodSpan]) -> JobLine:  # fmt: skip
+    stayed = [span for span in spans if span.node and span.end != "Deleted"] or [span for span in spans if span.node]
+    created = [span.created for span in spans]
+    if made is not None:
+        created.append(parse_time(made["metadata"].get("creationTimestamp")) or outcome.now)
+    bound = min((span.bound for span in spans if span.bound is not None), default=outcome.now)
+    waited = max(bound - min(created), 0.0) if created else 0.0
+    return JobLine(name, phase, running, least, queue, Counter(span.node for span in stayed), waited)
+
+
+def node_lines(objects: Mapping[Kind, Sequence[Json]]) -> Iterator[NodeLine]:
+    used: dict[str, Counter[str]] = defaultdict(Counter)
+    pods: Counter[str] = Counter()
+    for pod in objects.get(POD, ()):
+        node = pod["spec"].get("nodeName")
+        if node and phase_of(pod) not in _ENDED:
+            pods[node] += 1
+            used[node].update(_requests(pod))
+    for obj in objects.get(NODE, ()):
+        name = key_of(obj).name
+        allocatable = view(Node, obj).status.allocatable or {}
+        yield NodeLine(name, pods[name], used[name], {each: nanos(amount) for each, amount in allocatable.items()})
+
+
+def _requests(pod: Json) -> Amounts:
+    try:
+        return effective_requests(view(Pod, pod).spec)
+    except InvalidObject:
+        return {}
+
+
+def queue_lines(outcome: Outcome) -> Iterator[QueueLine]:
+    peaks: dict[str, Counter[str]] = defaultdict(Counter)
+    for at in outcome.queue_use:
+        for name, use in at.use.items():
+            for resource, amount in use.items():
+                peaks[name][resource] = max(peaks[name][resource], amount * unit_of(resource))
+    for obj in outcome.objects.get(QUEUE, ()):
+        name, spec, status = key_of(obj).name, obj.get("spec") or {}, obj.get("status") or {}
+        yield QueueLine(
+            name, str(status.get("state") or ""), int(spec.get("weight") or 1), str(spec.get("parent") or ""),
+            _amounts(spec.get("deserved")), _amounts(spec.get("capability")), _amounts(status.get("allocated")), peaks[name],
+        )  # fmt: skip
+
+
+def _amounts(listed: Any) -> Amounts:
+    return {name: nanos(amount) for name, amount in (listed or {}).items()}
+
+
+def phase_of(obj: Json) -> str:
+    return str((obj.get("status") or {}).get("phase") or "Pending")
+
+
+def job_phase_of(job: Json) -> str:
+    return str(((job.get("status") or {}).get("state") or {}).get("phase") or "Pending")

@@ -1,0 +1,155 @@
+"""Nodes for a run: from a short text on the command line, from a file of manifests, or the default cluster.
+
+    4x cpu=32,memory=128Gi,nvidia.com/gpu=8; 2x name=small,cpu=8,memory=16Gi,zone=b,label:disk=ssd,taint:dedicated=ml:NoSchedule
+
+Groups are parted by `;`, what they hold by `,`. `KEY=QUANTITY` is a resource; `name`, `zone`, `label:KEY` and `taint:KEY` are
+what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from extender.api import labels, quantity
+from extender.api.errors import InvalidObject, UsageError, nearest
+from extender.api.meta import NODE, Json, key_of, kind_of
+from extender.core.axis import unit_of
+from extender.ctl.loading import STDIN, SUFFIXES, Found, load
+
+DEFAULT_SPEC = "4x cpu=32,memory=128Gi,nvidia.com/gpu=8"
+_MOST = 100_000  # nodes; more is a slip of the finger
+_PODS = "110"  # the kubelet's --max-pods
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_PLAIN = ("cpu", "memory", "pods", "ephemeral-storage")
+_COUNT = re.compile(r"([0-9]+)\s*x\s+(.*)", re.DOTALL)
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+@dataclass(slots=True)
+class _Group:
+    """Equal nodes."""
+
+    count: int
+    name: str = "node"
+    resources: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    taints: list[Json] = field(default_factory=list)
+
+
+def is_file(given: str) -> bool:
+    """Whether --nodes names a file, and is not a spec itself."""
+    return given == STDIN or given.endswith(SUFFIXES) or Path(given).exists()
+
+
+def from_file(path: str) -> list[Found]:
+    """The nodes of a file of Node manifests. Raises UsageError, Refused."""
+    found = list(load([path]).found)
+    for each in found:
+        if kind_of(each.manifest) != NODE:
+            raise each.refuse(f"kind: --nodes takes Nodes only, not {each.manifest['kind']} {key_of(each.manifest)}")
+    return found
+
+
+def from_spec(spec: str, source: str = "--nodes") -> list[Found]:
+    """The nodes that the text asks for, named node-1, node-2 ... Raises UsageError naming the part."""
+    groups = [_group(part.strip(), source) for part in spec.split(";") if part.strip()]
+    if not groups:
+        raise UsageError(f"{source}: empty; write for instance '{DEFAULT_SPEC}'")
+    if sum(group.count for group in groups) > _MOST:
+        raise UsageError(f"{source}: more than {_MOST:,} nodes")
+    return [Found(node, source, number) for number, node in enumerate(_nodes(groups), start=1)]
+
+
+def check(nodes: Iterable[Found]) -> None:
+    """Raises Refused for a node that says nothing of what it has to give: nothing could ever run there."""
+    for each in nodes:
+        status = each.manifest.get("status") or {}
+        if not status.get("allocatable") and not status.get("capacity"):
+            name = key_of(each.manifest).name
+            why = "missing; without it nothing fits there, give at least cpu, memory and pods"
+            raise each.refuse(f"Node {name}: status.allocatable: {why}")
+
+
+def _group(text: str, source: str) -> _Group:
+    counted = _COUNT.fullmatch(text)
+    group = _Group(int(counted.group(1)) if counted else 1)
+    if group.count == 0:
+        raise UsageError(f"{source}: '{text}': 0 nodes")
+    for part in (counted.group(2) if counted else text).split(","):
+        key, sign, value = part.strip().partition("=")
+        if not sign or not key or not value:
+            raise UsageError(
+                f"{source}: '{part.strip()}': write KEY=VALUE, such as cpu=32, joined by ','; groups by ';'"
+            )
+        _take(group, key, value, f"{source}: '{part.strip()}'")
+    if not {"cpu", "memory"} & group.resources.keys():
+        raise UsageError(f"{source}: '{text}': give at least cpu or memory")
+    group.resources.setdefault("pods", _PODS)
+    return group
+
+
+def _take(group: _Group, key: str, value: str, where: str) -> None:
+    sort, _, name = key.partition(":")
+    if key == "name":
+        if not _NAME.fullmatch(value):
+            raise UsageError(f"{where}: '{value}' is no name for a node (lower case letters, digits, '-', '.')")
+        group.name = value
+    elif key == "zone":
+        group.labels[labels.ZONE] = value
+    elif sort == "label" and name:
+        group.labels[name] = value
+    elif sort == "taint" and name:
+        group.taints.append(_taint(name, value, where))
+    elif unit_of(key):
+        if key in group.resources:
+            raise UsageError(f"{where}: {key} is given twice")
+        group.resources[key] = _amount(value, where)
+    else:
+        raise UsageError(f"{where}: unknown key '{key}'{nearest(key, [*_PLAIN, 'name', 'zone', 'label:KEY', 'taint:KEY'])}")
+
+
+def _amount(value: str, where: str) -> str:
+    try:
+        amount = quantity.nanos(value)
+    except InvalidObject as error:
+        raise UsageError(f"{where}: {error}") from None
+    if amount < 0:
+        raise UsageError(f"{where}: must not be below zero")
+    return value
+
+
+def _taint(key: str, value: str, where: str) -> Json:
+    """`taint:KEY=VALUE:EFFECT` or `taint:KEY=EFFECT`."""
+    text, _, effect = value.rpartition(":")
+    if effect not in _EFFECTS:
+        raise UsageError(f"{where}: '{effect}' is no effect of a taint{nearest(effect, _EFFECTS)}")
+    return {"key": key, "effect": effect, **({"value": text} if text else {})}
+
+
+def _nodes(groups: list[_Group]) -> Iterator[Json]:
+    """Names are numbered through among the groups of one name, with leading zeros so that they sort."""
+    totals: dict[str, int] = {}
+    for group in groups:
+        totals[group.name] = totals.get(group.name, 0) + group.count
+    numbers = dict.fromkeys(totals, 0)
+    for group in groups:
+        for _ in range(group.count):
+            numbers[group.name] += 1
+            number = str(numbers[group.name]).zfill(len(str(totals[group.name])))
+            yield _node(group, f"{group.name}-{number}")
+
+
+def _node(group: _Group, name: str) -> Json:
+    return {
+        "apiVersion": NODE.api_version,
+        "kind": NODE.name,
+        "metadata": {"name": name, "labels": {labels.HOSTNAME: name, **group.labels}},
+        "spec": {"taints": group.taints} if group.taints else {},
+        "status": {
+            "capacity": group.resources,
+            "allocatable": group.resources,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }

@@ -1,0 +1,130 @@
+"""What a run came to, as plain data: the shape of `pumice run -o json`, the rows of its tables and its exit status.
+
+Groups are told by the names people gave: a gang is called after the Job or workload that it was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from extender.api import labels
+from extender.api.meta import EVENT, JOB, POD, POD_GROUP, QUEUE, Json, Key, annotations_of, key_of, uid_of
+from extender.core.reasons import Reason
+from extender.ctl.group_names import GroupNames
+from extender.ctl.lines import JobLine, NodeLine, QueueLine, job_lines, job_phase_of, node_lines, phase_of, queue_lines
+from extender.local import Outcome
+
+OTHER_SCHEDULER = "OtherScheduler"  # the pod is not ours to place
+NOT_STARTED = "NotStarted"  # the job has no pods yet: its controller waits for something
+PLACED, MUST_WAIT, NEVER_FITS = 0, 3, 4  # exit status
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a job waits; `podgroup` is its gang's own name, "" where it has none."""
+
+    job: str
+    reason: str
+    message: str
+    numbers: Mapping[str, object] = field(default_factory=dict)
+    podgroup: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """`clock`: seconds since the start; `ended` as in Outcome."""
+
+    clock: float
+    ended: str
+    cycles: int
+    pods: Mapping[str, Mapping[str, str]]
+    jobs: Mapping[str, str]
+    podgroups: Mapping[str, str]
+    queues: Mapping[str, Json]
+    waiting: Sequence[Wait]
+    job_lines: Sequence[JobLine]
+    node_lines: Sequence[NodeLine]
+    queue_lines: Sequence[QueueLine]
+
+    @property
+    def exit_status(self) -> int:
+        if any(wait.reason == Reason.NEVER_FITS for wait in self.waiting):
+            return NEVER_FITS
+        return MUST_WAIT if self.waiting else PLACED
+
+    def as_json(self) -> Json:
+        """The documented shape: docs/run.md."""
+        return {
+            "pods": self.pods,
+            "jobs": self.jobs,
+            "podgroups": self.podgroups,
+            "queues": self.queues,
+            "waiting": [
+                {"job": wait.job, "podgroup": wait.podgroup, "reason": str(wait.reason), "message": wait.message,
+                 "numbers": wait.numbers}
+                for wait in self.waiting
+            ],
+            "clock": round(self.clock, 3),
+            "ended": self.ended,
+            "cycles": self.cycles,
+        }  # fmt: skip
+
+
+def report(outcome: Outcome) -> Report:
+    objects = outcome.objects
+    names = GroupNames(objects)
+    waiting = list(_waiting(outcome, names))
+    return Report(
+        clock=outcome.now - outcome.started,
+        ended=outcome.ended,
+        cycles=outcome.cycles,
+        pods={
+            str(key_of(pod)): {"node": pod["spec"].get("nodeName", ""), "phase": phase_of(pod)} for pod in objects.get(POD, ())
+        },
+        jobs={str(key_of(job)): job_phase_of(job) for job in objects.get(JOB, ())},
+        podgroups={str(key_of(group)): phase_of(group) for group in objects.get(POD_GROUP, ())},
+        queues={key_of(queue).name: dict(queue.get("status") or {}) for queue in objects.get(QUEUE, ())},
+        waiting=waiting,
+        job_lines=list(job_lines(outcome, names)),
+        node_lines=list(node_lines(objects)),
+        queue_lines=list(queue_lines(outcome)),
+    )
+
+
+# --- what waits -------------------------------------------------------------------------------------------------------
+
+
+def _waiting(outcome: Outcome, names: GroupNames) -> Iterator[Wait]:
+    groups = {str(key_of(group)) for group in outcome.objects.get(POD_GROUP, ())}
+    told: set[str] = set()
+    for each in outcome.waiting:
+        namespace, _, name = each.job.partition("/")
+        called = names.of(Key(namespace, name))
+        told.add(called)
+        yield Wait(called, each.reason, each.message, each.numbers, each.job if each.job in groups else "")
+    for pod in outcome.objects.get(POD, ()):
+        group = annotations_of(pod).get(labels.GROUP_NAME, "")
+        unbound = not pod["spec"].get("nodeName") and phase_of(pod) == "Pending" and "deletionTimestamp" not in pod["metadata"]
+        if unbound and not group and f"Pod {key_of(pod)}" not in told:
+            scheduler = pod["spec"].get("schedulerName", "")
+            text = f"its schedulerName is '{scheduler}', which nobody here is; --scheduler-name {scheduler} makes it ours"
+            yield Wait(f"Pod {key_of(pod)}", OTHER_SCHEDULER, text)
+    for job in outcome.objects.get(JOB, ()):
+        if str(key_of(job)) not in told and job_phase_of(job) in ("", "Pending") and not _has_pods(job):
+            yield Wait(str(key_of(job)), NOT_STARTED, _last_warning(outcome, job) or "its pods have not been made yet")
+
+
+def _has_pods(job: Json) -> bool:
+    status = job.get("status") or {}
+    return any(status.get(field) for field in ("pending", "running", "succeeded", "failed", "terminating", "unknown"))
+
+
+def _last_warning(outcome: Outcome, job: Json) -> str:
+    """What the controller said last about it."""
+    said = [
+        event
+        for event in outcome.objects.get(EVENT, ())
+        if event.get("type") == "Warning" and (event.get("involvedObject") or {}).get("uid") == uid_of(job)
+    ]
+    last = max(said, key=lambda event: str(event.get("lastTimestamp") or event["metadata"]["creationTimestamp"]), default=None)
+    return str(last["message"]) if last is not None else ""

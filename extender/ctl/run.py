@@ -1,0 +1,184 @@
+"""pumice run: play manifests on an embedded cluster and say what was placed where, and why the rest waits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+import yaml
+from rich.console import Console
+
+from extender.api.errors import PumiceError, UsageError
+from extender.api.meta import NODE, QUEUE, Json, Key, Kind, key_of, kind_of
+from extender.cluster.clock import Clock, SystemClock, VirtualClock
+from extender.ctl import configuring, nodes, tables, timeline
+from extender.ctl.arranging import arranged, check_references
+from extender.ctl.loading import STDIN, Found, load
+from extender.ctl.progress import Progress
+from extender.ctl.report import Report, report
+from extender.local import Local, NotLoaded, Outcome
+from webhook.routes import ROUTES
+from webhook.settings import Settings
+
+SETTLED = "settled"
+SCHEDULERS = ("volcano", "default-scheduler")
+INTERRUPTED = 130
+_START = 1767225600.0  # 2026-01-01T00:00:00Z: where the virtual clock begins
+_LIMIT = 86400.0  # seconds after which a run that never settles is ended
+_WIDTH = 120  # of tables that do not go to a terminal
+
+HELP = f"""Play manifests on a cluster in this process: API server's rules, admission, controllers, scheduler and kubelets.
+
+FILES are what one gives to `kubectl apply`: Kubernetes and Volcano manifests in any mix, YAML or JSON, several documents in a
+file, Lists, folders (all files below them, by name), - for standard input. What others need is created first, otherwise the
+order of the files is kept. Pods run for ever unless their annotation pumice.io/run-seconds says how long; pumice.io/exit-code
+says how they end.
+
+\b
+NODES come from the files and from --nodes; without any there is a default cluster:
+    {nodes.DEFAULT_SPEC}
+A spec is COUNTx KEY=VALUE,... with groups parted by ';'. Keys: resources (cpu=8, memory=32Gi, nvidia.com/gpu=4; pods=110 where
+not given), name=PREFIX, zone=ZONE, label:KEY=VALUE, taint:KEY=VALUE:EFFECT.
+
+\b
+EXIT STATUS
+    0  everything is placed             3  something must wait
+    1  an error, an object is refused   4  something can never fit
+    2  the command line or a file cannot be used
+"""
+
+
+class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.2
+    """`settled`, or seconds."""
+
+    name = "settled|SECONDS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        if value == SETTLED:
+            return SETTLED
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = -1.0
+        if not 0 < seconds < 1e10:
+            self.fail(f"'{value}' is neither '{SETTLED}' nor a number of seconds above 0", param, ctx)
+        return seconds
+
+
+@click.command(help=HELP)
+@click.argument("files", nargs=-1, required=True, metavar="FILE|DIR...")
+@click.option("--nodes", "node_spec", metavar="SPEC|FILE", help="More nodes: a spec (see above) or a file of Node manifests.")
+@click.option("--conf", metavar="FILE", help="scheduler.conf, or a ConfigMap that holds one. Without it a ConfigMap among FILES "
+              "with a key volcano-scheduler.conf counts, otherwise the scheduler's own default.")  # fmt: skip
+@click.option("--until", type=Until(), default=SETTLED, show_default=True, metavar="settled|SECONDS",
+              help="When to stop: once nothing can change any more (after a day at the latest), or after so long.")  # fmt: skip
+@click.option("--clock", type=click.Choice(["virtual", "real"]), default="virtual", show_default=True,
+              help="virtual: hours pass at once. real: as long as it takes.")  # fmt: skip
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@click.option("--timeline", "picture", metavar="OUT.png|.svg", help="Draw pods per node over time, with the queues' shares.")
+@click.option("--scheduler-name", "schedulers", multiple=True, default=SCHEDULERS, show_default=True,
+              help="Whose pods are ours to place, by spec.schedulerName. May be repeated.")  # fmt: skip
+def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, until: float | str, clock: str, output: str,
+        picture: str | None, schedulers: tuple[str, ...]) -> None:  # fmt: skip
+    """See HELP."""
+    if picture is not None:
+        timeline.check(picture)
+    _check_stdin((*files, conf, node_spec))
+    notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    found = _read(files, node_spec, notes)
+    chosen = configuring.choose(conf, found)
+    if chosen.source and conf is None:
+        notes.print(f"scheduler.conf: from {chosen.source}")
+    for warning in chosen.conf.warnings:
+        notes.print(f"warning: {chosen.source or 'default configuration'}: {warning}")
+    ticks: Clock = VirtualClock(_START) if clock == "virtual" else SystemClock()
+    admission = Settings(enabled=tuple(route.path for route in ROUTES), scheduler_names=schedulers)
+    local = Local(chosen.conf, ticks, scheduler_names=schedulers, admission=admission)
+    outcome = _play(local, found, until, notes)
+    result = report(outcome)
+    _show(result, output)
+    if picture is not None:
+        timeline.draw(outcome, Path(picture))
+        notes.print(f"timeline: {picture}")
+    sys.exit(INTERRUPTED if outcome.ended == "interrupted" else result.exit_status)
+
+
+def _check_stdin(given: Iterable[str | None]) -> None:
+    if sum(each == STDIN for each in given) > 1:
+        raise UsageError("standard input (-) can be read once only")
+
+
+def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list[Found]:
+    """All objects in the order of creation, nodes included."""
+    loaded = load(files)
+    found = list(loaded.found)
+    if loaded.passed_over:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(loaded.passed_over.items()))
+        notes.print(f"passed over, without bearing on scheduling: {kinds}")
+    if node_spec is not None:
+        found += nodes.from_file(node_spec) if nodes.is_file(node_spec) else nodes.from_spec(node_spec)
+    if not any(kind_of(each.manifest) == NODE for each in found):
+        notes.print(f"no nodes given: default cluster {nodes.DEFAULT_SPEC}")
+        found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
+    nodes.check(each for each in found if kind_of(each.manifest) == NODE)
+    check_references(found)
+    return arranged(found)
+
+
+def _play(local: Local, found: list[Found], until: float | str, notes: Console) -> Outcome:
+    local.start()
+    local.settle()
+    built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
+    with Progress(notes, local.started) as progress:
+        for each in progress.of(found, "creating objects:"):
+            _create(local, each, built_in)
+            if kind_of(each.manifest) == QUEUE:
+                local.settle()  # jobs are taken by open queues only, and the queue controller opens them
+        try:
+            return local.run(until, on_cycle=progress.on_cycle, limit=_LIMIT)
+        except KeyboardInterrupt:
+            return local.outcome("interrupted")
+
+
+def _create(local: Local, each: Found, built_in: frozenset[tuple[Kind, Key]]) -> None:
+    """What the cluster brought along itself (the queue `default`) is changed, as `kubectl apply` would."""
+    kind, key = kind_of(each.manifest), key_of(each.manifest)
+    try:
+        if (kind, key) in built_in:
+            meta = each.manifest["metadata"]
+            change: Json = {part: each.manifest[part] for part in ("spec", "data") if part in each.manifest}
+            change["metadata"] = {part: meta[part] for part in ("labels", "annotations") if part in meta}
+            local.cluster.patch(kind, key, change)
+        else:
+            local.create([each.manifest])
+    except NotLoaded as error:
+        raise each.refuse(error) from error
+    except PumiceError as error:
+        raise each.refuse(f"{kind} {key}: {error}") from error
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise each.refuse(f"{kind} {key}: a field is not of the type that it should be: {error}") from error
+
+
+def _show(result: Report, output: str) -> None:
+    if output == "json":
+        click.echo(orjson.dumps(result.as_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS, default=_plain))
+    elif output == "yaml":
+        plain = orjson.loads(orjson.dumps(result.as_json(), option=orjson.OPT_NON_STR_KEYS, default=_plain))
+        click.echo(yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=_WIDTH), nl=False)
+    else:
+        out = Console(highlight=False, markup=False)
+        if not out.is_terminal and "COLUMNS" not in os.environ:
+            out = Console(highlight=False, markup=False, width=_WIDTH)
+        tables.show(result, out)
+
+
+def _plain(value: object) -> object:
+    """What orjson does not know: numbers of NumPy, mappings that are no dict."""
+    if hasattr(value, "item"):
+        return value.item()
+    return dict(value) if hasattr(value, "keys") else str(value)  # type: ignore[call-overload]

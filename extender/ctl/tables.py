@@ -1,0 +1,189 @@
+"""The report of a run for people: jobs, why the waiting ones wait, nodes, queues."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from extender.api.quantity import NANO
+from extender.core.reasons import Reason
+from extender.ctl.lines import Amounts, JobLine, NodeLine
+from extender.ctl.report import Report
+
+_JOBS, _NODES, _WAITS = 40, 16, 20  # rows; -o json has them all
+_BAR = 10  # characters
+_EXTENDED = 2  # columns for resources beside cpu and memory
+_COLOURS = {"Running": "green", "Completed": "blue", "Succeeded": "blue", "Failed": "red", "Aborted": "red", "Terminated": "red"}
+_BINARY = ("memory", "ephemeral-storage")
+_SCALE = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+def show(report: Report, console: Console) -> None:
+    """Print it all."""
+    if report.job_lines:
+        console.print(_jobs(report))
+    _waits(report, console)
+    if report.node_lines:
+        console.print(_nodes(report.node_lines))
+    console.print(_queues(report))
+    console.print(Text(_last_line(report)), soft_wrap=True)
+
+
+def _table(*columns: str, right: Iterable[str] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+
+
+def _jobs(report: Report) -> Table:
+    table = _table("JOB", "PHASE", "RUNNING/MIN", "QUEUE", "NODES", "WAITED", right=("RUNNING/MIN", "WAITED"))
+    waiting = {wait.job for wait in report.waiting}
+    lines = sorted(report.job_lines, key=lambda line: line.name not in waiting) if len(report.job_lines) > _JOBS else None
+    for line in (lines or report.job_lines)[:_JOBS]:
+        table.add_row(
+            Text(line.name), _phase(line, line.name in waiting), f"{line.running}/{line.minimum}", Text(line.queue),
+            Text(_spread(line.nodes)), _span(line.waited),
+        )  # fmt: skip
+    rest = Counter(line.phase for line in (lines or ())[_JOBS:])
+    if rest:
+        counts = ", ".join(f"{count} {phase}" for phase, count in rest.most_common())
+        table.add_row(f"... and {rest.total()} more", counts)
+    return table
+
+
+def _phase(line: JobLine, waits: bool) -> Text:
+    colour = "yellow" if waits else _COLOURS.get(line.phase, "")
+    return Text(line.phase, style=colour)
+
+
+def _spread(nodes: Mapping[str, int]) -> str:
+    """`n1 x4, n2 x2`, or how many nodes and how many pods on each where they are many."""
+    if len(nodes) > 3:
+        least, most = min(nodes.values()), max(nodes.values())
+        return f"{len(nodes)} nodes, {least if least == most else f'{least} to {most}'} each"
+    return ", ".join(f"{node} x{count}" if count > 1 else node for node, count in sorted(nodes.items())) or "-"
+
+
+def _waits(report: Report, console: Console) -> None:
+    for wait in report.waiting[:_WAITS]:
+        never = wait.reason == Reason.NEVER_FITS
+        text = Text.assemble((wait.job, "bold"), " can never fit: " if never else " waits: ", wait.message, f" [{wait.reason}]")
+        console.print(text, soft_wrap=True)
+    rest = Counter(str(wait.reason) for wait in report.waiting[_WAITS:])
+    if rest:
+        counts = ", ".join(f"{count} {reason}" for reason, count in rest.most_common())
+        console.print(Text(f"... and {rest.total()} more jobs wait: {counts}"), soft_wrap=True)
+
+
+# --- nodes and queues -------------------------------------------------------------------------------------------------
+
+
+def _nodes(nodes: Sequence[NodeLine]) -> Table:
+    resources = _columns(nodes)
+    table = _table("NODE", "PODS", *(_short(name).upper() for name in resources), right=("PODS",))
+    shown = nodes if len(nodes) <= _NODES else sorted(nodes, key=_fullness, reverse=True)[:_NODES]
+    for line in shown:
+        table.add_row(Text(line.name), str(line.pods), *(_share(line.used, line.allocatable, name) for name in resources))
+    if len(nodes) > 1:
+        more = f"all {len(nodes)}" if len(shown) == len(nodes) else f"all {len(nodes)}, {len(nodes) - len(shown)} not shown"
+        used, room = _total(line.used for line in nodes), _total(line.allocatable for line in nodes)
+        pods = sum(line.pods for line in nodes)
+        table.add_row(more, str(pods), *(_share(used, room, name) for name in resources), style="bold")
+    return table
+
+
+def _columns(nodes: Sequence[NodeLine]) -> list[str]:
+    """cpu, memory and the extended resources that most nodes have."""
+    extended = Counter(name for line in nodes for name, amount in line.allocatable.items() if "/" in name and amount)
+    return ["cpu", "memory", *(name for name, _ in extended.most_common(_EXTENDED))]
+
+
+def _fullness(line: NodeLine) -> float:
+    return max((line.used.get(name, 0) / room for name, room in line.allocatable.items() if room), default=0.0)
+
+
+def _share(used: Amounts, room: Amounts, name: str) -> Text:
+    """`#####.....  16/32`; `-` where the node has nothing of it."""
+    total, taken = room.get(name, 0), used.get(name, 0)
+    if not total:
+        return Text("-" if not taken else amount(name, taken))
+    share = taken / total
+    full = min(round(share * _BAR), _BAR)
+    colour = "red" if share > 1 else "yellow" if share > 0.9 else "green"
+    return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), f" {amount(name, taken)}/{amount(name, total)}")
+
+
+def _queues(report: Report) -> Table:
+    nodes = report.node_lines
+    resources = _columns(nodes)
+    headings = [f"{_short(name).upper()} NOW/PEAK" for name in resources]
+    table = _table("QUEUE", "WEIGHT", "DESERVED", "CAPABILITY", *headings, right=("WEIGHT", *headings))
+    for line in report.queue_lines:
+        if line.name == "root" and not line.deserved and not line.capability:
+            continue
+        state = "" if line.state in ("Open", "") else f" ({line.state})"
+        table.add_row(
+            Text(f"{line.name}{state}"), str(line.weight), _list(line.deserved), _list(line.capability),
+            *(f"{amount(name, line.used.get(name, 0))}/{amount(name, line.peak.get(name, 0))}" for name in resources),
+        )  # fmt: skip
+    return table
+
+
+def _list(amounts: Amounts) -> Text:
+    return Text(", ".join(f"{_short(name)} {amount(name, each)}" for name, each in amounts.items()) or "-")
+
+
+def _total(amounts: Iterable[Amounts]) -> Amounts:
+    total: Counter[str] = Counter()
+    for each in amounts:
+        total.update(each)
+    return total
+
+
+def _short(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+def amount(name: str, nanos: int) -> str:
+    """For people: two digits after the point at most. `amount("memory", ...) == "1.5Gi"`."""
+    value = nanos / NANO
+    if name in _BINARY or name.startswith("hugepages-"):
+        for suffix, size in _SCALE:
+            if value >= size:
+                return f"{value / size:.4g}{suffix}"
+    return f"{value:.10g}" if value == int(value) else f"{value:.2f}"
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+def _last_line(report: Report) -> str:
+    pods = Counter(pod["phase"] for pod in report.pods.values())
+    counts = ", ".join(f"{count} {phase.lower()}" for phase, count in pods.most_common()) or "none"
+    ended = {
+        "settled": "nothing changes any more",
+        "until": "as long as asked for",
+        "limit": "and it would go on: it never settles",
+    }.get(report.ended, report.ended)
+    return f"{_span(report.clock)} of time, {report.cycles} scheduling cycles; pods: {counts}; {ended}"
+
+
+def _span(seconds: float) -> str:
+    """`45s`, `12m30s`, `2h5m`, `3d4h`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    for size, unit, below, small in ((60, "m", 1, "s"), (3600, "h", 60, "m"), (86400, "d", 3600, "h")):
+        if whole < size * (60 if unit == "m" else 24 if unit == "h" else 10**9):
+            rest = whole % size // below
+            return f"{whole // size}{unit}" + (f"{rest}{small}" if rest else "")
+    return f"{whole}s"
