@@ -96,7 +96,7 @@ def test_nobody_leaves_while_there_is_free_room_elsewhere() -> None:
 
 def test_a_task_that_asks_nothing_counts_as_placed() -> None:
     """The gang of two has its place for the one and what is free for the other: nothing need be reclaimed."""
-    wanting = [podgroup("b").queue("mine").members(2), task("b-0", "b"), task("b-1", "b").cpu(1), task("b-2", "b").cpu(1)]
+    wanting = [podgroup("b").queue("mine").members(2), *(task(f"b-{i}", "b").cpu(1) for i in range(2)), task("b-9", "b")]
     world = [*TWO_QUEUES, node("n1").cpu(5), *job("a", "theirs", *["n1"] * 4), *wanting]
     assert evicted(decide(*world, actions='"allocate, reclaim, backfill"')) == []
 
