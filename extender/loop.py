@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from extender.api import queue
-from extender.api.errors import AlreadyExists, ClusterError, NotFound
+from extender.api.errors import AlreadyExists, ClusterError, NotFound, TooManyRequests
 from extender.api.meta import POD, QUEUE, Json, Key, Time, uid_of
 from extender.api.operations import Bind, Evict, Operation
 from extender.cluster.apply import OnFailure, apply
@@ -90,7 +90,7 @@ class Loop:
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
         self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
         self._rng = np.random.default_rng(seed)
-        self._released = -math.inf  # until when back-offs that ended have been looked at
+        self._tried = -math.inf  # until when back-offs that ended have been looked at
         self._seen = -1  # mirror.changes when the last session began
         self._conf_used: Conf | None = None
 
@@ -105,7 +105,7 @@ class Loop:
     def feed(self) -> int:
         """Take in what the watches have brought and what time has ended; the number of changes."""
         before = self.mirror.changes
-        self._release()
+        self._try_again()
         for follower in self._followers:
             for event in follower.poll():
                 self.mirror.apply(follower.kind, event.type, event.object)
@@ -143,9 +143,9 @@ class Loop:
 
         def failed(operation: Operation, error: ClusterError) -> None:
             cycle.failures.append(Failure(operation, error))
-            self._take_back(operation)
+            self._take_back(operation, error)
 
-        self._carry_out(self._cluster, result.operations, clock=self._clock, on_failure=failed, events=self._events)
+        self._write(result.operations, failed)
         for observer in self.observers:
             observer(cycle)
         return cycle
@@ -176,12 +176,13 @@ class Loop:
 
     # --- what failed ----------------------------------------------------------------------------------------------------
 
-    def _take_back(self, operation: Operation) -> None:
+    def _take_back(self, operation: Operation, error: ClusterError) -> None:
         """A refused binding keeps its room while its pod is left alone, so that nobody breaks into a gang that has started."""
         if not isinstance(operation, Bind | Evict):
             return
         if isinstance(operation, Bind) and self._pending(operation):
-            self.reservations.bind_failed(operation, self._clock.now())
+            transient = error.status >= 500 or isinstance(error, TooManyRequests)
+            self.reservations.bind_failed(operation, self._clock.now(), transient=transient)
         else:
             self.mirror.forget(operation)
             self._look_again(operation.pod)
@@ -196,16 +197,21 @@ class Loop:
             return True  # the API server is in trouble, not the pod
         return uid_of(pod) == bind.uid and not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
 
-    def _release(self) -> None:
-        """Pods whose back-off is over are pending again."""
+    def _try_again(self) -> None:
+        """Bindings whose back-off is over: the same once more, or the pod is pending again."""
         now = self._clock.now()
-        for bind in self.reservations.over(self._released, now):
-            row = self.mirror.tasks.rows.get(bind.pod)
-            pod = self.mirror.tasks.pod[row] if row is not None else None
-            if pod is not None and pod.metadata.uid == bind.uid:
+        for backoff in self.reservations.over(self._tried, now):
+            bind = backoff.failed
+            if not self.mirror.assumes(bind):
+                continue
+            if backoff.again and self.mirror.has_node(bind.node):
+                self._write([bind], self._take_back)
+            else:
                 self.mirror.forget(bind)
-                self.mirror.changes += 1
-        self._released = now
+        self._tried = now
+
+    def _write(self, operations: Sequence[Operation], on_failure: OnFailure) -> None:
+        self._carry_out(self._cluster, operations, clock=self._clock, on_failure=on_failure, events=self._events)
 
     def _look_again(self, pod: Key) -> None:
         """Read the pod anew, since the watch may be far behind."""

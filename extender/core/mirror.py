@@ -127,9 +127,13 @@ class Mirror:
         status = st.status_of(pod)
         if row is not None:
             old = self.tasks.pod[row]
-            same = old is not None and old.metadata.uid == pod.metadata.uid
-            if same and self.tasks.status[row] == st.BINDING and status == st.PENDING:
+            assert old is not None
+            same = old.metadata.uid == pod.metadata.uid
+            assumed = self.tasks.status[row]
+            if same and assumed == st.BINDING and status == st.PENDING:
                 return  # we have assumed its binding; what the watch shows is older than that
+            if same and assumed == st.RELEASING and st.status_of(old) != st.RELEASING and status in (st.BOUND, st.RUNNING):
+                return  # likewise its eviction
             self._drop_task(row)
         self._add_task(key, pod, status, ours)
 
@@ -239,6 +243,12 @@ class Mirror:
                     if row is not None:
                         self._move(key, st.RELEASING, int(self.tasks.node[row]))
 
+    def assumes(self, bind: Bind) -> bool:
+        """Is the binding assumed, and has the watch not confirmed it yet?"""
+        row = self.tasks.rows.get(bind.pod)
+        pod = self.tasks.pod[row] if row is not None else None
+        return pod is not None and pod.metadata.uid == bind.uid and self.tasks.status[row] == st.BINDING
+
     def forget(self, operation: Operation) -> None:
         """A write failed: the task is again what its pod last showed."""
         if isinstance(operation, Bind | Evict):
@@ -247,6 +257,11 @@ class Mirror:
             if pod is not None:
                 node = self.nodes.row_of(pod.spec.node_name, len(self.axis)) if pod.spec.node_name else -1
                 self._move(operation.pod, st.status_of(pod), node)
+                self.changes += 1
+
+    def has_node(self, name: str) -> bool:
+        row = self.nodes.rows.get(name)
+        return row is not None and bool(self.nodes.exists[row])
 
     def _move(self, key: Key, status: int, node: int) -> None:
         row = self.tasks.rows.get(key)

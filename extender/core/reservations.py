@@ -10,6 +10,7 @@ from extender.api.meta import Time
 from extender.api.operations import Bind
 
 _FIRST_DELAY, _MAX_DELAY = 1.0, 60.0
+_SAME = 8  # times that one and the same binding is tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Backoff:
     failures: int
     until: Time
     failed: Bind
+    again: bool  # the decision is still good: only the API server was in trouble
 
 
 @dataclass(slots=True)
@@ -28,19 +30,20 @@ class Reservations:
     seen: dict[str, Time] = field(default_factory=dict)
     failed: dict[str, Backoff] = field(default_factory=dict)
 
-    def bind_failed(self, bind: Bind, now: Time) -> None:
-        """The pod is left alone for 1 s, then 2 s, 4 s and so on, a minute at most."""
+    def bind_failed(self, bind: Bind, now: Time, *, transient: bool) -> None:
+        """The pod is left alone for 1 s, then 2 s, 4 s and so on, a minute at most; then the same binding is tried again, or
+        a new one is decided on: where the refusal was about this one, or has gone on for too long."""
         failures = self.failed[bind.uid].failures + 1 if bind.uid in self.failed else 1
         delay = min(_FIRST_DELAY * 2.0 ** min(failures - 1, 16), _MAX_DELAY)
-        self.failed[bind.uid] = Backoff(failures, now + delay, bind)
+        self.failed[bind.uid] = Backoff(failures, now + delay, bind, transient and failures < _SAME)
 
     def settled(self, uid: str) -> None:
         """The pod has a node, or is gone."""
         self.failed.pop(uid, None)
 
-    def over(self, since: Time, now: Time) -> list[Bind]:
-        """Bindings whose back-off has ended between the two: their pods may be tried again."""
-        return [backoff.failed for backoff in self.failed.values() if since < backoff.until <= now]
+    def over(self, since: Time, now: Time) -> list[Backoff]:
+        """Those that have ended between the two."""
+        return [backoff for backoff in self.failed.values() if since < backoff.until <= now]
 
     def next_due(self, now: Time) -> Time | None:
         """When the next back-off ends."""
