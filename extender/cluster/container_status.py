@@ -43,6 +43,15 @@ def restarted(pod: Json, now: str, exit_code: int) -> Json:
     return {"containerStatuses": statuses}
 
 
+def orphaned(pod: Json, now: str) -> Json:
+    """The pod garbage collector's words for a pod whose node is gone, unless it has ended before."""
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
+                 "message": "PodGC: node no longer exists"}
+    status = with_condition(pod["status"], condition, now)
+    phase = pod["status"].get("phase")
+    return {"phase": phase if phase in ("Succeeded", "Failed") else "Failed", "conditions": status["conditions"]}
+
+
 def _with_ready(status: Json, ready: bool, reason: str, now: str) -> Json:
     word = "True" if ready else "False"
     for name in ("Ready", "ContainersReady"):

@@ -36,7 +36,7 @@ class History:
     def append(self, change: Change) -> None:
         self._changes.append(change)
         self._versions.append(change.version)
-        if len(self._changes) > self._limit + self._limit // 2 + 16:
+        if len(self._changes) > self._limit + self._limit // 8 + 16:
             surplus = len(self._changes) - self._limit
             self._dropped += surplus
             self._dropped_version = self._versions[surplus - 1]

@@ -19,6 +19,8 @@ from extender.cluster import container_status
 from extender.cluster.clock import Clock
 from extender.cluster.port import Cluster, Watch
 
+ORPHAN_SECONDS = 40.0  # kubernetes v1.36.1 pkg/controller/podgc, quarantineTime
+
 
 class _Task(NamedTuple):
     """Something to be done to one pod; `number` keeps the order of what is due at the same time."""
@@ -33,17 +35,18 @@ class _Task(NamedTuple):
 class Kubelet:
     """`start_seconds`: from the binding to Running and Ready. `complete_after`: globs of pod names -> seconds after which a
     running pod Succeeds. `not_ready`: globs of pods that run but are not Ready until somebody else says so. `graceful` off:
-    deleted pods are gone at the next tick."""
+    deleted pods are gone at the next tick. `orphan_seconds`: after which pods of a node that is gone go too; None: never."""
 
     def __init__(self, cluster: Cluster, clock: Clock, *, start_seconds: float = 1.0,
                  complete_after: Mapping[str, float] | None = None, not_ready: Iterable[str] = (), graceful: bool = True,
-                 ) -> None:  # fmt: skip
+                 orphan_seconds: float | None = ORPHAN_SECONDS) -> None:  # fmt: skip
         self._cluster = cluster
         self._clock = clock
         self._start_seconds = start_seconds
         self._complete_after = dict(complete_after or {})
         self._not_ready = tuple(not_ready)
         self._graceful = graceful
+        self._orphan_seconds = orphan_seconds
         self._watches: list[Watch] = []
         self._tasks: list[_Task] = []
         self._numbers = 0
@@ -51,7 +54,7 @@ class Kubelet:
         self._going: dict[str, Time] = {}  # uid -> when it will be gone
         self._ending: set[str] = set()
         self._nodes: set[str] = set()
-        self._homeless: dict[str, dict[str, Json]] = {}  # node that is not there -> pods bound to it, by uid
+        self._on_node: dict[str, dict[str, Key]] = {}  # node -> the pods bound to it, by uid
         self._addresses = 0
 
     def tick(self) -> int:
@@ -79,7 +82,7 @@ class Kubelet:
                 self._watches = [self._cluster.watch(NODE, "0"), self._cluster.watch(POD, "0")]
             nodes, pods = (watch.poll() for watch in self._watches)
         except Gone:
-            self._watches = []
+            self._watches, self._nodes = [], set()
             self._hear()
             return
         for event in nodes:
@@ -91,22 +94,32 @@ class Kubelet:
                 self._hear_pod(event.object)
 
     def _hear_node(self, event: str, name: str) -> None:
+        there = list(self._on_node.get(name, {}).items())
         if event == "DELETED":
             self._nodes.discard(name)
-            return
-        self._nodes.add(name)
-        for pod in self._homeless.pop(name, {}).values():
-            self._hear_pod(pod)
+            for uid, key in there:
+                self._later_orphaned(key, uid)
+        elif name not in self._nodes:
+            self._nodes.add(name)
+            for uid, key in there:
+                pod = self._pod(key, uid)
+                if pod is not None:
+                    self._hear_pod(pod)
 
     def _hear_pod(self, pod: Json) -> None:
         node = pod["spec"].get("nodeName")
         if not node:
             return
         uid = pod["metadata"]["uid"]
+        on_node = self._on_node.setdefault(node, {})
+        if uid not in on_node:
+            on_node[uid] = key_of(pod)
+            if node not in self._nodes:
+                self._later_orphaned(key_of(pod), uid)
         if "deletionTimestamp" in pod["metadata"]:
             self._hear_deletion(pod, uid)
         elif node not in self._nodes:
-            self._homeless.setdefault(node, {})[uid] = pod
+            return
         elif pod["status"].get("phase") == "Pending":
             if uid not in self._started and annotations_of(pod).get(labels.HOLD) != "true":
                 self._started[uid] = _bound_at(pod, self._clock.now()) + self._start_seconds
@@ -127,7 +140,7 @@ class Kubelet:
         self._started.pop(uid, None)
         self._going.pop(uid, None)
         self._ending.discard(uid)
-        self._homeless.get(pod["spec"].get("nodeName", ""), {}).pop(uid, None)
+        self._on_node.get(pod["spec"].get("nodeName", ""), {}).pop(uid, None)
 
     # --- acting -------------------------------------------------------------------------------------------------------
 
@@ -179,6 +192,15 @@ class Kubelet:
             self._cluster.delete(POD, key_of(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
         return True
 
+    def _orphaned(self, pod: Json) -> bool:
+        """The node did not come back: the pod has failed, and goes."""
+        if pod["spec"].get("nodeName") in self._nodes:
+            return False
+        self._report(pod, container_status.orphaned(pod, self._now()))
+        with contextlib.suppress(NotFound, Conflict):
+            self._cluster.delete(POD, key_of(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
+        return True
+
     # --- small things -------------------------------------------------------------------------------------------------
 
     def _report(self, pod: Json, status: Json) -> bool:
@@ -190,8 +212,15 @@ class Kubelet:
         return True
 
     def _later(self, due: Time, act: Callable[[Json], bool], pod: Json) -> None:
+        self._push(due, act, key_of(pod), pod["metadata"]["uid"])
+
+    def _later_orphaned(self, key: Key, uid: str) -> None:
+        if self._orphan_seconds is not None:
+            self._push(self._clock.now() + self._orphan_seconds, self._orphaned, key, uid)
+
+    def _push(self, due: Time, act: Callable[[Json], bool], key: Key, uid: str) -> None:
         self._numbers += 1
-        heapq.heappush(self._tasks, _Task(due, self._numbers, act, key_of(pod), pod["metadata"]["uid"]))
+        heapq.heappush(self._tasks, _Task(due, self._numbers, act, key, uid))
 
     def _pod(self, key: Key, uid: str) -> Json | None:
         try:

@@ -41,7 +41,7 @@ from extender.cluster.quota import Quotas
 from extender.cluster.store import Store, matching
 from extender.cluster.watching import MemoryWatch
 
-KEPT_CHANGES = 200_000  # per kind; a watch that is further behind is told Gone
+KEPT_CHANGES = 100_000  # per kind; a watch that is further behind is told Gone
 EVENT_SECONDS = 3600.0  # how long Events are kept after they were last written (kube-apiserver --event-ttl)
 
 
@@ -220,6 +220,7 @@ class MemoryCluster:
             new = core_kinds.with_defaults(kind, core_kinds.with_status_of(new, old), old, self._priority_classes)
         else:
             new = core_kinds.with_kept_status(kind, new, old)
+            metadata.check_fixed(kind, new, old)
         new = metadata.carried_over(kind, new, old)
         if not subresource:
             new = self._admitted("UPDATE", kind, new, old, dry_run)

@@ -34,6 +34,7 @@ from extender.cluster import refusals
 from extender.cluster.owners import FOREGROUND, ORPHAN
 
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FIXED = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _MAY_BE_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 _CORE_WITH_GENERATION = {
     POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB, BATCH_CRON_JOB, PDB,
@@ -126,6 +127,18 @@ def check_version_given(kind: Kind, new: Json) -> None:
     if is_custom(kind) and not new["metadata"].get("resourceVersion"):
         fault = Fault("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
         raise refusals.invalid(kind, new["metadata"].get("name", ""), [fault])
+
+
+def check_fixed(kind: Kind, new: Json, old: Json) -> None:
+    """Raises Invalid where a write gives another time of creation or deletion; leaving them out changes nothing."""
+    meta, have = new["metadata"], old["metadata"]
+    faults = [
+        Fault(f"metadata.{field}", f'Invalid value: "{meta[field]}": field is immutable')
+        for field in _FIXED
+        if meta.get(field) is not None and meta[field] != have.get(field)
+    ]
+    if faults:
+        raise refusals.invalid(kind, have["name"], faults)
 
 
 def carried_over(kind: Kind, new: Json, old: Json) -> Json:

@@ -38,10 +38,6 @@ class MemoryWatch:
                 events = self._take()
             return events
 
-    def begin_with(self, events: Sequence[WatchEvent]) -> None:
-        """Events that come before all others."""
-        self._first = [*events, *self._first]
-
     def _due(self) -> bool:
         return self._closed or bool(self._first) or self._position != self._history.end
 

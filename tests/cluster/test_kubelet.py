@@ -226,6 +226,34 @@ def test_a_terminating_pod_does_not_end_well(world: World) -> None:
     assert world.pods() == {"p": "Running"}
 
 
+def test_pods_outlive_a_node_that_comes_back_in_time(world: World) -> None:
+    world.run(pod("p"))
+    world.at(1)
+    world.memory.delete(NODE, Key("", "n1"))
+    world.at(40)
+    world.memory.create(NODE, node("n1"))
+    world.at(100)
+    assert world.pods() == {"p": "Running"}
+
+
+def test_pods_of_a_node_that_stays_away_go(world: World) -> None:
+    world.run(pod("p"))
+    world.at(1)
+    world.memory.delete(NODE, Key("", "n1"))
+    world.at(41)
+    assert world.pods() == {}
+
+
+def test_a_pod_ends_on_a_node_that_came_back(world: World) -> None:
+    world.run(ending("p", "60"))
+    world.at(1)
+    world.memory.delete(NODE, Key("", "n1"))
+    world.at(10)
+    world.memory.create(NODE, node("n1"))
+    world.at(61)
+    assert world.pods() == {"p": "Succeeded"}
+
+
 def test_a_namesake_is_another_pod(world: World) -> None:
     world.run(ending("p", "10"))
     world.at(5)
