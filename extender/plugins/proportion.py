@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from extender.core.amounts import all_within, beyond, largest_share, room
-from extender.core.axis import IntR
+from extender.core.axis import BoolN, IntR, Rows
 from extender.core.plugin import Change, NoArgs, Plugin, Vote
 from extender.core.quotas import account, asked_at_admission, not_admitted, queue_sums, real_capability
 from extender.core.session import Session
@@ -67,6 +67,14 @@ class Proportion(Plugin[NoArgs]):
                 left[queue] = taken - ssn.request(victim)
                 victims.append(victim)
         return victims
+
+    def evictable(self, ssn: Session, hook: str, task: int, rows: Rows) -> BoolN:
+        """Tasks of queues that have more than they deserve of something."""
+        del hook, task
+        queues = range(len(ssn.queues))
+        more = np.array([*(not all_within(self.taken[queue], self.deserved[queue]) for queue in queues), False])
+        chosen: BoolN = more[np.append(ssn.jobs.queue, -1)[ssn.tasks.job[rows]]]  # row -1: no job, no queue
+        return chosen
 
     def explain_queue(self, ssn: Session, queue: int, request: IntR) -> tuple[str, dict[str, object]] | None:
         taken, deserved = self.taken[queue], self.deserved[queue]
