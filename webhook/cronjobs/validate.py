@@ -8,7 +8,7 @@ import zoneinfo
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import PLAIN_NAME, Faults
+from webhook.checks import Faults, qualified_name
 from webhook.cronjobs.schedule import schedule_fault
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict
@@ -37,8 +37,8 @@ def _faults(cron_job: Json) -> Faults:
     if len(name) > _LONGEST_NAME:
         what = f"has {len(name)} characters, at most {_LONGEST_NAME} are allowed: the names of its jobs get 11 more"
         yield Fault("metadata.name", what)
-    elif PLAIN_NAME(name):
-        yield Fault("metadata.name", PLAIN_NAME(name))
+    elif qualified_name(name):
+        yield Fault("metadata.name", qualified_name(name))
 
 
 def _zone_faults(zone: str, path: str) -> Faults:

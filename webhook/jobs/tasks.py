@@ -5,7 +5,7 @@ from __future__ import annotations
 from extender.api import quantity
 from extender.api.errors import Fault
 from extender.api.meta import Json
-from webhook.checks import DNS_SUBDOMAIN, PLAIN_NAME, Faults, repeated
+from webhook.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated
 from webhook.destination import topology_faults
 from webhook.graph import cycle, edges
 from webhook.jobs.policies import policy_faults
@@ -40,7 +40,7 @@ def _name_faults(job_name: str, name: str, index: int, path: str) -> Faults:
     if wrong:
         yield Fault(f"{path}.name", f"the task's name {wrong}")
     pod = f"{job_name}-{name}-{index}"
-    wrong = PLAIN_NAME(pod)
+    wrong = qualified_name(pod)
     if wrong:
         yield Fault(f"{path}.name", f"pods are called <job>-<task>-<index>, and {wrong}; shorten the task's or the job's name")
         yield Fault("metadata.name", f"with the task '{name}': {wrong}; shorten the job's or the task's name")

@@ -8,7 +8,7 @@ from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
 from webhook import shapes
-from webhook.checks import DNS_SUBDOMAIN, PLAIN_NAME, Faults, repeated, required
+from webhook.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated, required
 from webhook.decode import differences
 from webhook.destination import open_queue_faults, topology_faults
 from webhook.jobs.plugins import plugin_faults
@@ -34,7 +34,7 @@ def _create_faults(job: Json, cluster: ClusterView) -> Faults:
     tasks = spec.get("tasks", [])
     if not tasks:
         yield Fault("spec.tasks", "at least one task is required")
-    wrong = PLAIN_NAME(name)
+    wrong = qualified_name(name)
     if wrong:
         yield Fault("metadata.name", wrong)
     yield from task_faults(name, tasks, "spec.tasks")
