@@ -5,12 +5,13 @@ The formulas are in core/kube. Source: volcano ed72c7c, pkg/scheduler/plugins/no
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from extender.api.pod import PodSpec
 from extender.core.axis import CPU, MEMORY, BoolN, FloatN, IntN
 from extender.core.kube import image_locality, inter_pod_affinity, node_affinity, normalise, resources, taints, topology_spread
 from extender.core.kube.default_spread import DefaultSelectors
@@ -18,6 +19,7 @@ from extender.core.kube.neighbours import Neighbours
 from extender.core.kube.pod_terms import Lookers
 from extender.core.plugin import Across, Arguments, At, Change, Plugin, TaskClass
 from extender.core.session import Session
+from extender.core.snapshot import Nodes
 
 _HARD_AFFINITY = 0  # what others' required affinity is worth; 1 in kube-scheduler's own default profile
 _GPU = "nvidia.com/gpu"
@@ -75,6 +77,7 @@ class NodeOrder(Plugin[NodeOrderArgs]):
         self._neighbours = Neighbours(ssn.snapshot)
         self._lookers: Lookers | None = None
         self._defaults = DefaultSelectors(ssn.snapshot)
+        self._known: dict[tuple[str, Hashable], IntN | None] = {}
 
     def distinguish(self, ssn: Session, task: int) -> Hashable:
         """Pods of different owners are spread from different pods."""
@@ -133,7 +136,7 @@ class NodeOrder(Plugin[NodeOrderArgs]):
         return found
 
     def _work_out(self, ssn: Session, cls: TaskClass) -> _Found:
-        args, nodes = self.args, ssn.nodes
+        args, spec, nodes = self.args, cls.spec, ssn.nodes
         pods = spread = None
         if args.pod_affinity:
             if self._lookers is None:
@@ -142,14 +145,25 @@ class NodeOrder(Plugin[NodeOrderArgs]):
         if args.pod_topology_spread:
             spread = topology_spread.preferences(cls, self._neighbours, lambda: self._defaults.selector(cls.pod))
         return _Found(
-            images=image_locality.points(cls.spec, nodes) if args.image_locality else None,
-            affinity=node_affinity.preferred(cls.spec, nodes) if args.node_affinity else None,
-            taints=taints.prefer_not(cls.spec, nodes) if args.taint_toleration else None,
+            images=self._once(args.image_locality, image_locality.points, spec, nodes, image_locality.images(spec)),
+            affinity=self._once(args.node_affinity, node_affinity.preferred, spec, nodes, node_affinity.preferred_terms(spec)),
+            taints=self._once(args.taint_toleration, taints.prefer_not, spec, nodes, spec.tolerations),
             pods=pods,
             spread=spread,
             request=resources.scored_request(cls),
             balanced=_balanced_columns(ssn, cls),
         )
+
+    def _once(
+        self, weight: int, points: Callable[[PodSpec, Nodes], IntN | None], spec: PodSpec, nodes: Nodes, said: Hashable
+    ) -> IntN | None:
+        """Points that depend on nodes and on what the pod said only: worked out once a session for all that say the same."""
+        if not weight:
+            return None
+        key = (points.__module__, said)
+        if key not in self._known:
+            self._known[key] = points(spec, nodes)
+        return self._known[key]
 
 
 def _balanced_columns(ssn: Session, cls: TaskClass) -> list[int]:

@@ -6,7 +6,7 @@ The rules are in core/kube. Source: volcano ed72c7c, pkg/scheduler/plugins/predi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from extender.core.snapshot import Nodes
 
 TOO_MANY_PODS = "node(s) pod number exceeded"
 
-# Filters that look at nodes only: one answer per class and session. What they refuse, evictions cannot cure.
+# Filters that look at nodes only: one answer a session for all pods that say the same. Evictions cannot cure these refusals.
 _STATIC: tuple[tuple[str, str, Callable[[PodSpec, Nodes], BoolN | None]], ...] = (
     ("", unschedulable.REASON, unschedulable.refused),
     ("node_affinity", node_affinity.REASON, node_affinity.refused),
@@ -73,6 +73,7 @@ class Predicates(Plugin[PredicatesArgs]):
         self._neighbours = Neighbours(ssn.snapshot)
         self._lookers: Lookers | None = None
         self._ports: dict[int, list[ports.HostPort]] | None = None
+        self._static: dict[Hashable, list[tuple[str, BoolN]]] = {}
 
     def pre_predicate(self, ssn: Session, cls: TaskClass) -> str | None:
         del ssn
@@ -102,14 +103,13 @@ class Predicates(Plugin[PredicatesArgs]):
             return None
         refusals: list[Refusal] = []
 
-        def refuse(reason: str, mask: BoolN | None, unresolvable: bool = False) -> None:
-            if mask is not None and mask.any():
+        def refuse(reason: str, mask: BoolN, unresolvable: bool = False) -> None:
+            if mask.any():
                 refusals.append(Refusal(reason, mask, unresolvable, self.name))
 
         if found.affinity is not None:
-            refuse(inter_pod_affinity.AFFINITY_REASON, found.affinity.unmet_affinity(), True)
-            refuse(inter_pod_affinity.ANTI_AFFINITY_REASON, found.affinity.unmet_anti_affinity())
-            refuse(inter_pod_affinity.EXISTING_REASON, found.affinity.unmet_existing())
+            for reason, unresolvable, mask in found.affinity.refused():
+                refuse(reason, mask, unresolvable)
         if found.spread is not None:
             missing, skewed = found.spread.refused()
             refuse(topology_spread.MISSING_REASON, missing, True)
@@ -135,17 +135,24 @@ class Predicates(Plugin[PredicatesArgs]):
     def _judge(self, ssn: Session, cls: TaskClass) -> _Found:
         if self._lookers is None:
             self._lookers = Lookers(self._neighbours)
-        static = [
-            (reason, mask)
-            for switch, reason, refused in _STATIC
-            if (not switch or getattr(self.args, switch)) and (mask := refused(cls.spec, ssn.nodes)) is not None
-        ]
         return _Found(
-            static,
+            self._static_refusals(cls.spec, ssn.nodes),
             self._port_holders(cls) if self.args.ports else None,
             inter_pod_affinity.rules(cls, self._neighbours, self._lookers) if self.args.pod_affinity else None,
             topology_spread.rules(cls, self._neighbours) if self.args.topology_spread else None,
         )
+
+    def _static_refusals(self, spec: PodSpec, nodes: Nodes) -> list[tuple[str, BoolN]]:
+        selector = tuple(sorted((spec.node_selector or {}).items()))
+        said = (spec.tolerations, selector, node_affinity.required(spec))
+        known = self._static.get(said)
+        if known is None:
+            known = self._static[said] = [
+                (reason, mask)
+                for switch, reason, refused in _STATIC
+                if (not switch or getattr(self.args, switch)) and (mask := refused(spec, nodes)) is not None
+            ]
+        return known
 
     def _port_holders(self, cls: TaskClass) -> DomainCounts | None:
         wanted = ports.host_ports(cls.spec)

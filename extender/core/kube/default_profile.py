@@ -119,7 +119,8 @@ def _filters(snapshot: Snapshot, cls: TaskClass, wanted_node: str, pods: Neighbo
         yield Refusal("PodTopologySpread", UNSCHEDULABLE, topology_spread.REASON, skewed)
     affinity = inter_pod_affinity.rules(cls, pods, lookers)
     if affinity is not None:
-        yield from _affinity(affinity)
+        for reason, unresolvable, mask in affinity.refused():
+            yield Refusal("InterPodAffinity", UNRESOLVABLE if unresolvable else UNSCHEDULABLE, reason, mask)
 
 
 def _short(snapshot: Snapshot, cls: TaskClass) -> Iterator[Refusal]:
@@ -138,19 +139,6 @@ def _short(snapshot: Snapshot, cls: TaskClass) -> Iterator[Refusal]:
         never = asked > room
         yield Refusal("NodeResourcesFit", UNRESOLVABLE, reason, short & never)
         yield Refusal("NodeResourcesFit", UNSCHEDULABLE, reason, short & ~never)
-
-
-def _affinity(rules: inter_pod_affinity.Rules) -> Iterator[Refusal]:
-    """Of the three rules the first that a node breaks is the one that is named."""
-    broken: BoolN | None = None
-    for code, reason, mask in (
-        (UNRESOLVABLE, inter_pod_affinity.AFFINITY_REASON, rules.unmet_affinity()),
-        (UNSCHEDULABLE, inter_pod_affinity.ANTI_AFFINITY_REASON, rules.unmet_anti_affinity()),
-        (UNSCHEDULABLE, inter_pod_affinity.EXISTING_REASON, rules.unmet_existing()),
-    ):
-        if mask is not None:
-            yield Refusal("InterPodAffinity", code, reason, mask if broken is None else mask & ~broken)
-            broken = mask if broken is None else broken | mask
 
 
 # --- scorers --------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from extender.api.pod import PodSpec
@@ -14,10 +16,18 @@ _LEAST = 23 * _MIB  # below it an image is worth nothing
 _MOST_PER_CONTAINER = 1000 * _MIB
 
 
+class Images(NamedTuple):
+    """What the points depend on: images of init containers, containers and image volumes, and how many are containers'."""
+
+    names: tuple[str, ...]
+    containers: int
+
+
 def points(spec: PodSpec, nodes: Nodes) -> IntN | None:
     """(N,) 0..100; None where no node has any of the images."""
     there = nodes.traits.images
-    wanted = [there[name] for name in _images(spec) if name in there]
+    used = images(spec)
+    wanted = [there[name] for name in used.names if name in there]
     if not wanted:
         return None
     number = int(nodes.exists.sum())
@@ -26,16 +36,16 @@ def points(spec: PodSpec, nodes: Nodes) -> IntN | None:
         rows = np.fromiter(on, dtype=np.intp, count=len(on))
         sizes = np.fromiter(on.values(), dtype=np.float64, count=len(on))
         total[rows] += (sizes * (len(on) / number)).astype(np.int64)
-    most = _MOST_PER_CONTAINER * (len(spec.containers) + len(spec.init_containers or ()))
+    most = _MOST_PER_CONTAINER * used.containers
     clamped = np.clip(total, _LEAST, most)
     return MAX * (clamped - _LEAST) // (most - _LEAST)
 
 
-def _images(spec: PodSpec) -> list[str]:
-    """Of init containers, containers and image volumes, one entry for each use."""
-    used = [c.image for c in (*(spec.init_containers or ()), *spec.containers)]
+def images(spec: PodSpec) -> Images:
+    containers = (*(spec.init_containers or ()), *spec.containers)
+    used = [container.image for container in containers]
     used += [volume.image.reference for volume in spec.volumes or () if volume.image is not None]
-    return [_normalised(name) for name in used]
+    return Images(tuple(_normalised(name) for name in used), len(containers))
 
 
 def _normalised(name: str) -> str:

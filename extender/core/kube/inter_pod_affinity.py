@@ -43,8 +43,22 @@ class Rules:
     existing: tuple[_Topology, ...]
     matches_itself: bool
 
-    def unmet_affinity(self) -> BoolN | None:
-        """(N,) nodes without a matching pod in every term's domain; evictions cannot cure that."""
+    def refused(self) -> list[tuple[str, bool, BoolN]]:
+        """Reason, whether evictions cannot cure it, and (N,) nodes, for each rule; a node is in the first that it breaks."""
+        found: list[tuple[str, bool, BoolN]] = []
+        broken: BoolN | None = None
+        for reason, unresolvable, mask in (
+            (AFFINITY_REASON, True, self._lonely()),
+            (ANTI_AFFINITY_REASON, False, _occupied(self.anti_affinity)),
+            (EXISTING_REASON, False, _occupied(self.existing)),
+        ):
+            if mask is not None:
+                found.append((reason, unresolvable, mask if broken is None else mask & ~broken))
+                broken = mask if broken is None else broken | mask
+        return found
+
+    def _lonely(self) -> BoolN | None:
+        """(N,) nodes without a matching pod in every term's domain."""
         if not self.affinity:
             return None
         counts = [topology.counts.entries for topology in self.affinity]
@@ -53,12 +67,6 @@ class Rules:
         for topology in self.affinity:
             met &= (topology.domains != 0) if first_of_its_kind else topology.raw() > 0
         return ~met
-
-    def unmet_anti_affinity(self) -> BoolN | None:
-        return _occupied(self.anti_affinity)
-
-    def unmet_existing(self) -> BoolN | None:
-        return _occupied(self.existing)
 
 
 def _occupied(topologies: tuple[_Topology, ...]) -> BoolN | None:

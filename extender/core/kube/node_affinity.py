@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from extender.api.pod import PodSpec
-from extender.api.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from extender.api.selectors import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm, Requirement
 from extender.core.axis import BoolN, IntN
 from extender.core.snapshot import Nodes
 
@@ -19,6 +19,11 @@ _NAME = "metadata.name"
 def required(spec: PodSpec) -> NodeSelector | None:
     affinity = spec.affinity.node_affinity if spec.affinity else None
     return affinity.required_during_scheduling_ignored_during_execution if affinity else None
+
+
+def preferred_terms(spec: PodSpec) -> tuple[PreferredSchedulingTerm, ...] | None:
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    return affinity.preferred_during_scheduling_ignored_during_execution if affinity else None
 
 
 def matches(spec: PodSpec, nodes: Nodes) -> BoolN | None:
@@ -45,8 +50,7 @@ def refused(spec: PodSpec, nodes: Nodes) -> BoolN | None:
 
 def preferred(spec: PodSpec, nodes: Nodes) -> IntN | None:
     """(N,) sum of the weights of the preferred terms that match; None where the pod has none."""
-    affinity = spec.affinity.node_affinity if spec.affinity else None
-    terms = affinity.preferred_during_scheduling_ignored_during_execution if affinity else None
+    terms = preferred_terms(spec)
     if terms is None:
         return None
     total: IntN = np.zeros(len(nodes), dtype=np.int64)

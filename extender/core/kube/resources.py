@@ -29,8 +29,7 @@ def scored_request(cls: TaskClass) -> IntN:
 
 def least_allocated(requested: IntNR, allocatable: IntNR) -> IntN:
     """(K, R), (K, R) -> (K,): mean over resources of the share that stays free; 0 for one that does not fit."""
-    free = np.maximum(allocatable - requested, 0)
-    return _mean_share(free, allocatable)
+    return _mean_share(np.maximum(allocatable - requested, 0), allocatable)
 
 
 def most_allocated(requested: IntNR, allocatable: IntNR) -> IntN:
@@ -39,28 +38,39 @@ def most_allocated(requested: IntNR, allocatable: IntNR) -> IntN:
 
 
 def _mean_share(part: IntNR, whole: IntNR) -> IntN:
-    total: IntN = np.zeros(len(part), dtype=np.int64)
-    counted: IntN = np.zeros(len(part), dtype=np.int64)
-    for column in range(part.shape[1]):
-        there = whole[:, column]
-        total += np.where(there > 0, MAX * part[:, column] // np.maximum(there, 1), 0)
-        counted += there > 0
-    return total // np.maximum(counted, 1)
+    there = whole > 0
+    number = part.shape[1]
+    shares = [_share(part[:, column], whole[:, column]) for column in range(number)]
+    total: IntN = sum(shares[1:], start=shares[0])
+    counted: IntN = there.sum(axis=1)
+    return np.floor_divide(total, number if there.all() else np.maximum(counted, 1))
+
+
+def _share(part: IntN, whole: IntN) -> IntN:
+    """(K,), (K,) -> (K,): 100 * part div whole, 0 where there is no whole. Floats are fast, and at most one off."""
+    hundredfold, divisor = MAX * part, np.maximum(whole, 1)
+    share = (hundredfold / divisor).astype(np.int64)
+    rest = hundredfold - share * divisor
+    share += rest >= divisor
+    share -= rest < 0
+    return share
 
 
 def balanced_allocation(before: IntNR, request: IntN, allocatable: IntNR) -> IntN:
     """(K, R), (R,), (K, R) -> (K,): 75 where the pod leaves the balance of the resources as it was, more where it mends it."""
-    with_pod = _balance(before + request, allocatable)
-    return MAX // 2 + (MAX // 2 + with_pod - _balance(before, allocatable)) // 2
-
-
-def _balance(used: IntNR, allocatable: IntNR) -> IntN:
-    """(K, R), (K, R) -> (K,): 100 * (1 - standard deviation of the fractions in use), truncated."""
     there = allocatable != 0
-    fraction = np.minimum(used / np.where(there, allocatable, 1), 1.0)
+    divisor = np.maximum(allocatable, 1).astype(np.float64)
+    with_pod = _balance((before + request) / divisor, there)
+    return MAX // 2 + (MAX // 2 + with_pod - _balance(before / divisor, there)) // 2
+
+
+def _balance(fraction: FloatNR, there: BoolNR) -> IntN:
+    """(K, R), (K, R) -> (K,): 100 * (1 - standard deviation of the fractions in use), truncated."""
+    fraction = np.minimum(fraction, 1.0)
     if fraction.shape[1] == 2:
         spread = np.abs(fraction[:, 0] - fraction[:, 1]) / 2
-        spread[~there.all(axis=1)] = 0.0
+        if not there.all():
+            spread[~there.all(axis=1)] = 0.0
     else:
         spread = _deviation(fraction, there)
     points: IntN = ((1 - spread) * float(MAX)).astype(np.int64)
