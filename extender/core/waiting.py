@@ -140,7 +140,8 @@ def _lack(ssn: Session, job: int) -> str:
     fit = ready + sum(
         1
         for task in ssn.jobs.pending_tasks[job]
-        if ssn.task_status[task] == st.PENDING and ssn.last_transaction.get(task, (st.PENDING, -1, False))[0] != st.PENDING
+        if ssn.task_status[task] == st.PIPELINED
+        or (ssn.task_status[task] == st.PENDING and ssn.last_transaction.get(task, (st.PENDING, -1, False))[0] != st.PENDING)
     )
     return f"gang of {minimum}: {fit} fit, {max(minimum - fit, 0)} lack a node; "
 
