@@ -33,9 +33,14 @@ def annotations_for(pod: Json, configurations: Iterable[Json]) -> dict[str, str 
     wanted: dict[str, str | None] = {}
     if chosen is not None:
         wanted = {NAME: chosen["metadata"]["name"], CONFIG: _text(chosen["spec"])}
-    elif NAME in notes or CONFIG in notes:
+    elif _is_configured(pod):
         wanted = {NAME: None, CONFIG: RESET}
     return {name: value for name, value in wanted.items() if notes.get(name) != value}
+
+
+def _is_configured(pod: Json) -> bool:
+    notes = annotations_of(pod)
+    return NAME in notes or CONFIG in notes
 
 
 def _newest_first(configurations: Iterable[Json]) -> list[Json]:
@@ -70,15 +75,15 @@ class ColocationController:
 
     def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
         if change.kind == POD:
-            if change.new is not None and (change.old is None or labels_of(change.old) != labels_of(change.new)):
+            news = change.new is not None and (change.old is None or labels_of(change.old) != labels_of(change.new))
+            if news and (self._store.count("colocation by namespace", change.key.namespace) or _is_configured(change.object)):
                 yield PodRequest(change.key)
             return
         versions = [each for each in (change.old, change.new) if each is not None]
         if len(versions) == 2 and versions[0].get("spec") == versions[1].get("spec"):
             return
         for pod in self._store.by("pods by namespace", change.key.namespace):
-            named = annotations_of(pod).get(NAME) == change.key.name
-            if named or any(_selects(each, labels_of(pod)) for each in versions):
+            if annotations_of(pod).get(NAME) == change.key.name or any(_selects(each, labels_of(pod)) for each in versions):
                 yield PodRequest(key_of(pod))
 
     def group_of(self, request: Hashable) -> Hashable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from controller.queue import QueueController
 from controller.reconciler import Controller, Decision, NotYet, Settings
 from controller.store import Change, Store
 from controller.workqueue import WorkQueue
-from controller.writing import Apply, Failure, Recorder, carry_out
+from controller.writing import Apply, Failure, Recorder, carry_out, spread
 from extender.api.errors import ClusterError, Gone, NotFound, PumiceError
 from extender.api.meta import Json, Key, Kind, Time, key_of
 from extender.cluster.apply import apply as carry_out_on
@@ -46,6 +47,7 @@ COMPONENT = "vc-controller-manager"  # the source of events
 ROUNDS = 100  # of draining and handling in one step: what then still moves is left for the next step
 REMEMBERED = 50_000  # objects of unwatched kinds
 POLL_SECONDS = 1.0
+SIDE_BY_SIDE = 16  # writes on their way at once
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +127,8 @@ class Manager:
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set. One thread for each watch, `settings.workers` for the requests."""
         self.start()
+        pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="write")
+        self._apply = spread(self._apply, pool)
         threads = [threading.Thread(target=self._follow, args=(feed, stop), name=f"watch-{feed.kind}") for feed in self._feeds]
         threads += [threading.Thread(target=self._work, args=(stop,), name=f"worker-{i}") for i in range(self._settings.workers)]
         for thread in threads:
@@ -134,6 +138,7 @@ class Manager:
             self._wake.notify_all()
         for thread in threads:
             thread.join()
+        pool.shutdown()
         self.close()
 
     def _follow(self, feed: _Feed, stop: threading.Event) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from typing import NamedTuple, Protocol
 
 from controller.reconciler import Decision
@@ -26,6 +27,21 @@ class Apply(Protocol):
 
     def __call__(self, cluster: Cluster, operations: Sequence[Operation], /, *, clock: Clock,
                  on_failure: Callable[[Operation, ClusterError], None]) -> object: ...  # fmt: skip
+
+
+def spread(apply: Apply, pool: Executor, at_least: int = 8) -> Apply:
+    """The same, with long stages cut into pieces that are carried out side by side. For a cluster that is far away."""
+
+    def apply_side_by_side(cluster: Cluster, operations: Sequence[Operation], /, *, clock: Clock,
+                           on_failure: Callable[[Operation, ClusterError], None]) -> None:  # fmt: skip
+        if len(operations) < at_least or any(isinstance(each, Emit) for each in operations):
+            apply(cluster, operations, clock=clock, on_failure=on_failure)
+            return
+        pieces = [operations[start::at_least] for start in range(at_least)]
+        for done in [pool.submit(apply, cluster, piece, clock=clock, on_failure=on_failure) for piece in pieces]:
+            done.result()
+
+    return apply_side_by_side
 
 
 class Recorder:

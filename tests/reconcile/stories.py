@@ -322,8 +322,9 @@ def _compare_objects(world: World, expected: list[Json], better: Json, varies: t
         if not have:
             yield f"{path}: missing"
             continue
-        found = [list(_within(world, _plain(want, kind), _plain(each, kind), path, number, varies, bool(better))) for each in have]
-        yield from min(found, key=len)
+        plain = _plain(want, kind)
+        lines = (list(_within(world, plain, _plain(each, kind), path, number, varies, bool(better))) for each in have)
+        yield from min(lines, key=len)
 
 
 def _plain(obj: Json, kind: Kind) -> Json:

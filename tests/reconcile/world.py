@@ -47,7 +47,7 @@ KEYS = ("-----BEGIN RSA PRIVATE KEY-----\nfor tests\n-----END RSA PRIVATE KEY---
 class World:
     """`settle` lets things happen until nothing changes any more; `phases` records what a watch sees."""
 
-    def __init__(self, *, admission: bool = True) -> None:
+    def __init__(self, *, admission: bool = True, graceful: bool = False, not_ready: tuple[str, ...] = ()) -> None:
         self.clock = VirtualClock(START)
         self.cluster = MemoryCluster(self.clock)
         self.cluster.load(_nodes())
@@ -57,7 +57,7 @@ class World:
             self.cluster.admission = WebhookAdmission(self.cluster, WebhookSettings(enabled=paths))
         self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS))
         self.workloads = Workloads(self.cluster, self.clock)
-        self.kubelet = Kubelet(self.cluster, self.clock, start_seconds=1.0, graceful=False)
+        self.kubelet = Kubelet(self.cluster, self.clock, start_seconds=1.0, graceful=graceful, not_ready=not_ready)
         self.phases: dict[str, list[str]] = defaultdict(list)
         self.born: dict[str, list[str]] = defaultdict(list)
         self.changes = 0
@@ -77,6 +77,16 @@ class World:
             due = self.manager.next_due()
             next_second = now + 1.0
             self.clock.advance_to(next_second if due is None or due <= now or due > next_second else due)
+
+    def restart_controllers(self) -> None:
+        """They come back with nothing but what the cluster shows."""
+        self.manager.close()
+        self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS))
+        self.manager.start()
+
+    def run_until(self, second: float) -> None:
+        """Until that many seconds after the start of the story."""
+        self.settle_until(START + QUIET + second)
 
     def settle_until(self, when: float) -> None:
         while True:

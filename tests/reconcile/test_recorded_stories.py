@@ -1,0 +1,43 @@
+"""The recorded stories of whole clusters come out here as they did there.
+
+The scheduler is played (world.py), so how long a group waits and how fast pods report is not the reference's; what depends
+on that pace, or was mended, is listed with the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from extender.testing import cases
+from tests.reconcile.stories import play
+
+ELSEWHERE = {
+    "ctl-budget-001": "mended: the job waits for its claim, so its version stays (test_jobs.py)",
+    "ctl-budget-003": "a job whose old pods have gone is Pending while its group is refused, not Restarting",
+    "ctl-budget-006": "a job goes on as soon as its claim is there, not at the next retry",
+    "ctl-build-023": "mended in admission, which refuses the job",
+    "ctl-cron-015": "mended: an aborted job does not hold up the schedule (test_cronjob.py)",
+    "ctl-flow-009": "mended: a job that vanishes is made again at once (test_jobflow.py)",
+    "ctl-hypernode-008": "mended: the count follows the nodes (test_hypernode.py)",
+    "ctl-job-003": "the embedded cluster knows no resource claims",
+    "ctl-job-016": "all pods report before the controller looks; one after the other here",
+    "ctl-podgroup-020": "the embedded DaemonSet controller adds fewer tolerations and labels",
+    "ctl-policy-033": "mended: the restart is counted, so the group is a new one",
+}
+
+
+@pytest.mark.cases("controllers", "ctl-[!ds]*.yaml")
+def test_recorded_story(case: Path) -> None:
+    """Final phases, who exists, and what the objects hold."""
+    if case.stem in ELSEWHERE:
+        pytest.skip(ELSEWHERE[case.stem])
+    assert play(cases.load(case)) == []
+
+
+@pytest.mark.cases("controllers", "ctl-[ds]*-0*.yaml")
+def test_recorded_story_of_dependencies_and_scale(case: Path) -> None:
+    """Likewise; discovery and sharding are not played here."""
+    if case.stem.startswith(("ctl-discovery", "ctl-sharding")):
+        pytest.skip("discovery and sharding are not played here")
+    assert play(cases.load(case)) == []
