@@ -33,16 +33,19 @@ Scale = Callable[[str, Json], int | None]
 _SCALABLE = {(kind.api_version, kind.name): kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)}
 
 
-def covers(budget: Json, pod: Json) -> bool:
+def covered_by(budget: Json, pods: Iterable[Json]) -> list[Json]:
     """An empty selector covers every pod of the namespace, a missing one none."""
-    selector = (budget.get("spec") or {}).get("selector")
-    return selector is not None and view(LabelSelector, selector).matches(labels_of(pod))
+    written = (budget.get("spec") or {}).get("selector")
+    if written is None:
+        return []
+    selector = view(LabelSelector, written)
+    return [pod for pod in pods if selector.matches(labels_of(pod))]
 
 
 def status_of(budget: Json, pods: list[Json], scale: Scale, now: str) -> Json:
     """The status of a budget over the pods it covers. `scale`: replicas wanted by a pod's controller, None if unknown."""
     spec = budget["spec"]
-    covered = [pod for pod in pods if covers(budget, pod)]
+    covered = covered_by(budget, pods)
     healthy = sum(1 for pod in covered if "deletionTimestamp" not in pod["metadata"] and is_ready(pod))
     expected = _expected(spec, covered, scale)
     wanted = 0 if expected is None else _wanted(spec, expected)
@@ -92,7 +95,7 @@ def check_eviction(budgets: Iterable[Json], pod: Json) -> None:
     """Raises TooManyRequests where a budget forbids it; a pod that does not run, or is going already, needs nobody's leave."""
     if pod["status"].get("phase") in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]:
         return
-    covering = [budget for budget in budgets if covers(budget, pod)]
+    covering = [budget for budget in budgets if covered_by(budget, [pod])]
     if len(covering) > 1:
         raise ClusterError(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."

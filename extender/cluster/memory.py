@@ -38,6 +38,7 @@ from extender.cluster.owners import Owners
 from extender.cluster.patches import json_patch, merge_patch
 from extender.cluster.port import Admission, AdmissionRequest, Listing, WatchEvent
 from extender.cluster.quota import Quotas
+from extender.cluster.readable import readable
 from extender.cluster.store import Store, matching
 from extender.cluster.watching import MemoryWatch
 
@@ -108,6 +109,7 @@ class MemoryCluster:
         new = _copy(obj)
         with self._lock:
             store = self._store(kind)
+            new = readable(kind, new)
             metadata.place(kind, new)
             metadata.begin(kind, new, uid=self._next_uid(), now=format_time(self.clock.now()))
             self._check_namespace(kind, new)
@@ -127,6 +129,7 @@ class MemoryCluster:
         new = _copy(obj)
         with self._lock:
             store = self._store(kind)
+            new = readable(kind, new)
             metadata.place(kind, new)
             old = self._existing(store, key_of(new))
             metadata.check_version_given(kind, new)
@@ -186,6 +189,7 @@ class MemoryCluster:
             new = _copy(obj)
             kind = kind_of(new)
             with self._lock:
+                new = readable(kind, new)
                 metadata.place(kind, new)
                 metadata.complete(kind, new, uid=self._next_uid(), now=format_time(self.clock.now()))
                 store = self._store(kind)
@@ -213,6 +217,7 @@ class MemoryCluster:
 
     def _replace(self, store: Store, old: Json, new: Json, subresource: str, dry_run: bool) -> Json:
         kind, key = store.kind, key_of(old)
+        new = readable(kind, new, old)
         metadata.check_preconditions(kind, key, new, old)
         if subresource:
             if subresource != "status" or not kind.status_subresource:

@@ -35,6 +35,7 @@ from extender.cluster.owners import FOREGROUND, ORPHAN
 
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 _FIXED = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_ANNOTATION_BYTES = 256 * 1024  # of all keys and values together
 _MAY_BE_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 _CORE_WITH_GENERATION = {
     POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB, BATCH_CRON_JOB, PDB,
@@ -67,9 +68,7 @@ def place(kind: Kind, new: Json) -> None:
         given = new.setdefault(field, want)
         if given != want:
             raise BadRequest(f"the {field} in the data ({given}) does not match the expected {field} ({want})")
-    meta = new.get("metadata")
-    if not isinstance(meta, dict):
-        meta = new["metadata"] = {}
+    meta = new.setdefault("metadata", {})
     if kind.namespaced:
         meta["namespace"] = meta.get("namespace") or "default"
     else:
@@ -174,7 +173,7 @@ def check_update(kind: Kind, new: Json, old: Json) -> None:
         if added:
             message = "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
             faults.append(Fault("metadata.finalizers", message + str(added)))
-    faults += _metadata_faults(kind, meta, before)
+    faults += _metadata_faults(meta, before)
     if faults:
         raise refusals.invalid(kind, meta["name"], faults)
 
@@ -190,22 +189,28 @@ def check(kind: Kind, new: Json) -> None:
         faults = [Fault("metadata.name", "Required value: name or generateName is required")]
     else:
         faults = [Fault("metadata.name", fault) for fault in (name_fault(name, label=kind.name in _LABEL_NAMES),) if fault]
-    faults += _metadata_faults(kind, meta, {})
+    faults += _metadata_faults(meta, {})
     if faults:
         raise refusals.invalid(kind, str(name or ""), faults)
 
 
-def _metadata_faults(kind: Kind, meta: Json, before: Json) -> list[Fault]:
-    del kind
-    faults = []
+def _metadata_faults(meta: Json, before: Json) -> list[Fault]:
+    faults: list[Fault] = []
     if meta.get("labels") is not before.get("labels"):
         faults += label_faults(meta.get("labels"), "metadata.labels")
     if meta.get("annotations") is not before.get("annotations"):
-        for key in meta.get("annotations") or ():
-            if why := key_fault(str(key).lower()):
-                faults.append(Fault("metadata.annotations", f'Invalid value: "{key}": {why}'))
+        faults += _annotation_faults(meta.get("annotations") or {})
     if meta.get("ownerReferences") is not before.get("ownerReferences"):
         faults += _owner_faults(meta.get("ownerReferences") or [])
+    return faults
+
+
+def _annotation_faults(annotations: dict[str, str]) -> list[Fault]:
+    faults = [
+        Fault("metadata.annotations", f'Invalid value: "{key}": {why}') for key in annotations if (why := key_fault(key.lower()))
+    ]
+    if sum(len(key) + len(value) for key, value in annotations.items()) > _ANNOTATION_BYTES:
+        faults.append(Fault("metadata.annotations", f"Too long: may not be more than {_ANNOTATION_BYTES} bytes"))
     return faults
 
 

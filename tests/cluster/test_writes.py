@@ -88,6 +88,29 @@ def test_an_unknown_kind_is_a_clear_error(cluster: Cluster) -> None:
         cluster.list(widget)
 
 
+UNREADABLE = {
+    "labels that are no map": {"metadata": {"name": "p", "labels": ["a"]}},
+    "a number for a text": {"metadata": {"name": "p", "annotations": {"a": 1}}},
+    "owners that are no list": {"metadata": {"name": "p", "ownerReferences": {"name": "a"}}},
+    "a text for a list": {"metadata": {"name": "p"}, "spec": {"containers": "main"}},
+    "a text for an object": {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "resources": "big"}]}},
+    "a spec that is none": {"metadata": {"name": "p"}, "spec": "none"},
+}
+
+
+@pytest.mark.parametrize("asked", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_cannot_be_read_is_refused(cluster: Cluster, ns: str, asked: Json) -> None:
+    whole = {**asked, "apiVersion": "v1", "kind": "Pod", "metadata": {**asked["metadata"], "namespace": ns}}
+    with pytest.raises(BadRequest, match='Pod in version "v1" cannot be handled as a Pod: '):
+        cluster.create(POD, whole)
+
+
+def test_a_null_counts_as_not_written(cluster: Cluster, ns: str) -> None:
+    asked = pod("p", ns)
+    asked["spec"]["containers"][0]["resources"] = None
+    assert not cluster.create(POD, asked)["spec"]["containers"][0].get("resources")
+
+
 # --- read -------------------------------------------------------------------------------------------------------------
 
 
