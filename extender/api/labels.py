@@ -62,3 +62,4 @@ TAINT_NOT_READY = "node.kubernetes.io/not-ready"  # node taint
 RUN_SECONDS = "pumice.io/run-seconds"  # pod a: how long its containers run, "30" or "1m30s". W: user. R: cluster/kubelet.py
 EXIT_CODE = "pumice.io/exit-code"  # pod a: what they exit with then, 0 if not written
 HOLD = "test/hold"  # pod a: "true" keeps a bound pod Pending on its node
+ARRIVES_AFTER = "pumice.io/arrives-after"  # a of any object given to `pumice run`: created so long after the start. W: user

@@ -42,6 +42,7 @@ _JOB_SPECS: dict[Kind, tuple[str, ...]] = {
     meta.CRON_JOB: ("spec", "jobTemplate", "spec"),
     meta.JOB_TEMPLATE: ("spec",),
 }
+_NAMED_KINDS = (meta.POD_GROUP, meta.QUEUE, meta.PRIORITY_CLASS, meta.JOB_TEMPLATE)
 _BUILT_IN_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
@@ -77,26 +78,23 @@ def _parents_first(queues: Sequence[Found]) -> list[Found]:
 
 
 def check_references(found: Sequence[Found]) -> None:
-    """Raises Refused for the first manifest that names a PodGroup, Queue or PriorityClass which is nowhere.
+    """Raises Refused for the first manifest that names a PodGroup, Queue, PriorityClass or JobTemplate which is nowhere.
 
     A cluster accepts most of these and leaves the pods waiting for ever; on the command line it is a slip of the pen."""
     there = {(kind_of(each.manifest), key_of(each.manifest).name) for each in found}
     there |= {(meta.QUEUE, name) for name in (queue.ROOT, queue.DEFAULT)}
     there |= {(meta.PRIORITY_CLASS, name) for name in _BUILT_IN_CLASSES}
-    there |= {(meta.POD_GROUP, _group_key(each)) for each in found if kind_of(each.manifest) == meta.POD_GROUP}
-    names = {kind: sorted(name for of, name in there if of == kind) for kind in (meta.POD_GROUP, meta.QUEUE, meta.PRIORITY_CLASS)}
+    there |= {(kind_of(each.manifest), _full(each)) for each in found if kind_of(each.manifest).namespaced}
+    names = {kind: sorted(name for of, name in there if of == kind) for kind in _NAMED_KINDS}
     for each in found:
         for path, kind, name in _named(each):
             if isinstance(name, str) and name and (kind, name) not in there:
                 near = nearest(name, names[kind]) if names[kind] else ""
-                raise each.refuse(f"{_subject(each)}: {path}: no {kind} '{name}' in these manifests{near}")
+                raise each.refuse(f"{each.subject}: {path}: no {kind} '{name}' in these manifests{near}")
 
 
-def _subject(each: Found) -> str:
-    return f"{each.manifest['kind']} {key_of(each.manifest)}"
-
-
-def _group_key(each: Found, name: str = "") -> str:
+def _full(each: Found, name: str = "") -> str:
+    """Of a namespaced kind: `default/train`."""
     key = key_of(each.manifest)
     return f"{key.namespace or 'default'}/{name or key.name}"
 
@@ -117,6 +115,12 @@ def _named(each: Found) -> Iterator[tuple[str, Kind, Any]]:
             pod = _inside(task, ("template", "spec"))
             where = f"{path}.tasks[{i}].template.spec.priorityClassName"
             yield where, meta.PRIORITY_CLASS, pod.get("priorityClassName")
+    elif kind == meta.JOB_FLOW:
+        flows = _inside(manifest, ("spec",)).get("flows")
+        for i, flow in enumerate(flows if isinstance(flows, list) else ()):
+            name = flow.get("name") if isinstance(flow, dict) else None
+            if isinstance(name, str) and name:
+                yield f"spec.flows[{i}].name", meta.JOB_TEMPLATE, _full(each, name)
     elif kind == meta.POD_GROUP:
         spec = _inside(manifest, ("spec",))
         yield "spec.queue", meta.QUEUE, spec.get("queue")
@@ -128,7 +132,7 @@ def _pod_names(each: Found, pod: Json, path: str) -> Iterator[tuple[str, Kind, A
     notes = notes if isinstance(notes, dict) else {}
     group = notes.get(labels.GROUP_NAME)
     if isinstance(group, str) and group:
-        yield f"{path}metadata.annotations[{labels.GROUP_NAME}]", meta.POD_GROUP, _group_key(each, group)
+        yield f"{path}metadata.annotations[{labels.GROUP_NAME}]", meta.POD_GROUP, _full(each, group)
     queue_note = labels.QUEUE_NAME_ANNOTATION
     yield f"{path}metadata.annotations[{queue_note}]", meta.QUEUE, notes.get(queue_note)
     yield f"{path}spec.priorityClassName", meta.PRIORITY_CLASS, _inside(pod, ("spec",)).get("priorityClassName")

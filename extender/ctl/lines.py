@@ -56,41 +56,45 @@ class QueueLine:
     peak: Amounts
 
 
-def job_lines(outcome: Outcome, names: GroupNames) -> Iterator[JobLine]:
+def job_lines(outcome: Outcome, names: GroupNames) -> list[JobLine]:
+    """One for each Volcano job, each group of another workload and each pod without a group; who came first is first."""
     spans: dict[str, list[PodSpan]] = defaultdict(list)
     for span in outcome.pods:
         spans[names.of_span(span)].append(span)
-    listed: set[str] = set()
+    lines: dict[str, tuple[tuple[float, str], JobLine]] = {}
     for job in outcome.objects.get(JOB, ()):
         name, spec = str(key_of(job)), job.get("spec") or {}
-        listed.add(name)
-        running = int((job.get("status") or {}).get("running") or 0)
-        least = int(spec.get("minAvailable") or 0)
-        yield _line(outcome, name, job_phase_of(job), running, least, str(spec.get("queue") or ""), job, spans[name])
+        running, least = int((job.get("status") or {}).get("running") or 0), int(spec.get("minAvailable") or 0)
+        line = _line(outcome, name, job_phase_of(job), running, least, str(spec.get("queue") or ""), job, spans[name])
+        lines[name] = (_age(outcome, job), line)
     for group in outcome.objects.get(POD_GROUP, ()):
         name, spec = names.of(key_of(group)), group.get("spec") or {}
-        if name not in listed:
-            listed.add(name)
-            running = int((group.get("status") or {}).get("running") or 0)
-            least = int(spec.get("minMember") or 0)
-            yield _line(outcome, name, phase_of(group), running, least, str(spec.get("queue") or "default"), group, spans[name])
-    phases = {uid_of(pod): phase_of(pod) for pod in outcome.objects.get(POD, ())}
-    for name, of_job in spans.items():
-        alone = [span for span in of_job if span.uid in phases]
-        if name not in listed and alone:
-            phase = phases[alone[-1].uid]
-            yield _line(outcome, name, phase, int(phase == "Running"), 1, "", None, of_job)
+        if name not in lines:
+            running, least = int((group.get("status") or {}).get("running") or 0), int(spec.get("minMember") or 0)
+            queue = str(spec.get("queue") or "default")
+            lines[name] = (_age(outcome, group), _line(outcome, name, phase_of(group), running, least, queue, group, spans[name]))
+    for pod in outcome.objects.get(POD, ()):
+        name = f"Pod {key_of(pod)}"
+        if name in spans and name not in lines:
+            phase = phase_of(pod)
+            running = int(phase == "Running")
+            lines[name] = (_age(outcome, pod), _line(outcome, name, phase, running, 1, "", pod, spans[name]))
+    return [line for _, line in sorted(lines.values(), key=lambda each: each[0])]
 
 
-def _line(outcome: Outcome, name: str, phase: str, running: int, least: int, queue: str, made: Json | None,
+def _age(outcome: Outcome, obj: Json) -> tuple[float, str]:
+    """Uids of the embedded cluster are numbered through."""
+    return parse_time(obj["metadata"].get("creationTimestamp")) or outcome.started, uid_of(obj)
+
+
+def _line(outcome: Outcome, name: str, phase: str, running: int, least: int, queue: str, made: Json,
           spans: Sequence[PodSpan]) -> JobLine:  # fmt: skip
-    stayed = [span for span in spans if span.node and span.end != "Deleted"] or [span for span in spans if span.node]
-    created = [span.created for span in spans]
-    if made is not None:
-        created.append(parse_time(made["metadata"].get("creationTimestamp")) or outcome.now)
+    created = min([_age(outcome, made)[0], *(span.created for span in spans)])
     bound = min((span.bound for span in spans if span.bound is not None), default=outcome.now)
-    waited = max(bound - min(created), 0.0) if created else 0.0
-    return JobLine(name, phase, running, least, queue, Counter(span.node for span in stayed), waited)
+    last = {span.pod: span for span in spans if span.node}  # a pod that was made again under its name counts once
+    over = all(span.ended is not None for span in last.values())
+    nodes = Counter(span.node for span in last.values() if over or span.end != "Deleted")
+    return JobLine(name, phase, running, least, queue, nodes, max(bound - created, 0.0))
 
 
 def node_lines(objects: Mapping[Kind, Sequence[Json]]) -> Iterator[NodeLine]:

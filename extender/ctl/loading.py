@@ -49,6 +49,13 @@ class Found:
     def where(self) -> str:
         return f"{self.source}: document {self.document}" + (f", {self.item}" if self.item else "")
 
+    @property
+    def subject(self) -> str:
+        """`Job default/train`, in the words of the manifest."""
+        meta = self.manifest.get("metadata") or {}
+        name = meta.get("name") or f"{meta.get('generateName') or ''}..."
+        return f"{self.manifest.get('kind')} " + (f"{meta['namespace']}/{name}" if meta.get("namespace") else name)
+
     def refuse(self, why: object) -> Refused:
         return Refused(f"{self.where}: {why}")
 

@@ -20,7 +20,7 @@ from extender.ctl.loading import STDIN, SUFFIXES, Found, load
 
 DEFAULT_SPEC = "4x cpu=32,memory=128Gi,nvidia.com/gpu=8"
 _MOST = 100_000  # nodes; more is a slip of the finger
-_PODS = "110"  # the kubelet's --max-pods
+_USUAL = {"pods": "110", "ephemeral-storage": "100Gi"}  # where not given; 110 is the kubelet's --max-pods
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PLAIN = ("cpu", "memory", "pods", "ephemeral-storage")
 _COUNT = re.compile(r"([0-9]+)\s*x\s+(.*)", re.DOTALL)
@@ -80,13 +80,11 @@ def _group(text: str, source: str) -> _Group:
     for part in (counted.group(2) if counted else text).split(","):
         key, sign, value = part.strip().partition("=")
         if not sign or not key or not value:
-            raise UsageError(
-                f"{source}: '{part.strip()}': write KEY=VALUE, such as cpu=32, joined by ','; groups by ';'"
-            )
+            raise UsageError(f"{source}: '{part.strip()}': write KEY=VALUE, such as cpu=32, joined by ','; groups by ';'")
         _take(group, key, value, f"{source}: '{part.strip()}'")
     if not {"cpu", "memory"} & group.resources.keys():
         raise UsageError(f"{source}: '{text}': give at least cpu or memory")
-    group.resources.setdefault("pods", _PODS)
+    group.resources = {**_USUAL, **group.resources}
     return group
 
 

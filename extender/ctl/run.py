@@ -13,21 +13,22 @@ import orjson
 import yaml
 from rich.console import Console
 
-from extender.api.errors import PumiceError, UsageError
-from extender.api.meta import NODE, QUEUE, Json, Key, Kind, key_of, kind_of
+from extender.api.errors import UsageError
+from extender.api.meta import NODE, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, tables, timeline
 from extender.ctl.arranging import arranged, check_references
 from extender.ctl.loading import STDIN, Found, load
+from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
 from extender.ctl.report import Report, report
-from extender.local import Local, NotLoaded, Outcome
+from extender.local import Local
 from webhook.routes import ROUTES
 from webhook.settings import Settings
 
 SETTLED = "settled"
 SCHEDULERS = ("volcano", "default-scheduler")
-INTERRUPTED = 130
+_INTERRUPTED = 130
 _START = 1767225600.0  # 2026-01-01T00:00:00Z: where the virtual clock begins
 _LIMIT = 86400.0  # seconds after which a run that never settles is ended
 _WIDTH = 120  # of tables that do not go to a terminal
@@ -36,14 +37,15 @@ HELP = f"""Play manifests on a cluster in this process: API server's rules, admi
 
 FILES are what one gives to `kubectl apply`: Kubernetes and Volcano manifests in any mix, YAML or JSON, several documents in a
 file, Lists, folders (all files below them, by name), - for standard input. What others need is created first, otherwise the
-order of the files is kept. Pods run for ever unless their annotation pumice.io/run-seconds says how long; pumice.io/exit-code
-says how they end.
+order of the files is kept. What a cluster has written (it has a resourceVersion, as in `kubectl get -o yaml`) is taken as it
+is, status and node included. Pods run for ever unless their annotation pumice.io/run-seconds says how long; pumice.io/exit-code
+says how they end. An object with pumice.io/arrives-after comes that much later (30, 5m).
 
 \b
 NODES come from the files and from --nodes; without any there is a default cluster:
     {nodes.DEFAULT_SPEC}
-A spec is COUNTx KEY=VALUE,... with groups parted by ';'. Keys: resources (cpu=8, memory=32Gi, nvidia.com/gpu=4; pods=110 where
-not given), name=PREFIX, zone=ZONE, label:KEY=VALUE, taint:KEY=VALUE:EFFECT.
+A spec is COUNTx KEY=VALUE,... with groups parted by ';'. Keys: resources (cpu=8, memory=32Gi, nvidia.com/gpu=4; pods=110
+and ephemeral-storage=100Gi where not given), name=PREFIX, zone=ZONE, label:KEY=VALUE, taint:KEY=VALUE:EFFECT.
 
 \b
 EXIT STATUS
@@ -96,16 +98,17 @@ def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, until: 
         notes.print(f"scheduler.conf: from {chosen.source}")
     for warning in chosen.conf.warnings:
         notes.print(f"warning: {chosen.source or 'default configuration'}: {warning}")
-    ticks: Clock = VirtualClock(_START) if clock == "virtual" else SystemClock()
+    ticks: Clock = VirtualClock(beginning(found, _START)) if clock == "virtual" else SystemClock()
     admission = Settings(enabled=tuple(route.path for route in ROUTES), scheduler_names=schedulers)
     local = Local(chosen.conf, ticks, scheduler_names=schedulers, admission=admission)
-    outcome = _play(local, found, until, notes)
+    with Progress(notes, local.started) as progress:
+        outcome = play(local, found, until, _LIMIT, progress)
     result = report(outcome)
     _show(result, output)
     if picture is not None:
         timeline.draw(outcome, Path(picture))
         notes.print(f"timeline: {picture}")
-    sys.exit(INTERRUPTED if outcome.ended == "interrupted" else result.exit_status)
+    sys.exit(_INTERRUPTED if outcome.ended == INTERRUPTED else result.exit_status)
 
 
 def _check_stdin(given: Iterable[str | None]) -> None:
@@ -128,40 +131,6 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     nodes.check(each for each in found if kind_of(each.manifest) == NODE)
     check_references(found)
     return arranged(found)
-
-
-def _play(local: Local, found: list[Found], until: float | str, notes: Console) -> Outcome:
-    local.start()
-    local.settle()
-    built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
-    with Progress(notes, local.started) as progress:
-        for each in progress.of(found, "creating objects:"):
-            _create(local, each, built_in)
-            if kind_of(each.manifest) == QUEUE:
-                local.settle()  # jobs are taken by open queues only, and the queue controller opens them
-        try:
-            return local.run(until, on_cycle=progress.on_cycle, limit=_LIMIT)
-        except KeyboardInterrupt:
-            return local.outcome("interrupted")
-
-
-def _create(local: Local, each: Found, built_in: frozenset[tuple[Kind, Key]]) -> None:
-    """What the cluster brought along itself (the queue `default`) is changed, as `kubectl apply` would."""
-    kind, key = kind_of(each.manifest), key_of(each.manifest)
-    try:
-        if (kind, key) in built_in:
-            meta = each.manifest["metadata"]
-            change: Json = {part: each.manifest[part] for part in ("spec", "data") if part in each.manifest}
-            change["metadata"] = {part: meta[part] for part in ("labels", "annotations") if part in meta}
-            local.cluster.patch(kind, key, change)
-        else:
-            local.create([each.manifest])
-    except NotLoaded as error:
-        raise each.refuse(error) from error
-    except PumiceError as error:
-        raise each.refuse(f"{kind} {key}: {error}") from error
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-        raise each.refuse(f"{kind} {key}: a field is not of the type that it should be: {error}") from error
 
 
 def _show(result: Report, output: str) -> None:

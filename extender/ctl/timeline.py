@@ -26,7 +26,8 @@ _NAMED_JOBS = 12  # jobs with a colour and a line in the legend; all others shar
 _LABELLED_NODES = 40  # above that every n-th node is named
 # Twelve colours that stay apart for most eyes and in grey, after Paul Tol's "muted" and "bright" schemes.
 _COLOURS = (
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99", "#882255", "#999933", "#332288", "#ddaa99",
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",
+    "#ee8866", "#44bb99", "#882255", "#999933", "#332288", "#ddaa99",
 )  # fmt: skip
 _QUEUE_COLOURS = ("#332288", "#cc6677", "#117733", "#ddcc77", "#88ccee", "#aa4499", "#44aa99", "#999933", "#882255", "#6699cc")
 _OTHERS, _GRID, _INK, _BAND = "#b8b8b8", "#e4e4e4", "#333333", "#f5f6f8"
@@ -64,7 +65,7 @@ def draw(outcome: Outcome, path: Path) -> None:
     nodes = [key_of(obj).name for obj in outcome.objects.get(NODE, ())]
     nodes = sorted({*nodes, *bars}, key=_natural)
     colours = _colours(bars)
-    height = min(max(0.42 * len(nodes), _LOWEST), _TALLEST)
+    height = min(max(0.55 * len(nodes), _LOWEST), _TALLEST)
     plt = _pyplot()
     with plt.rc_context({"font.family": "sans-serif", "font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "pumice",
                          "axes.edgecolor": _GRID, "text.color": _INK, "axes.labelcolor": _INK, "xtick.color": _INK,
@@ -214,7 +215,7 @@ def _draw_queues(axes: Any, outcome: Outcome, end: float) -> None:
     top = max((share for points in shares.values() for _, share in points), default=0.0)
     axes.set_ylim(0, max(top * 1.12, 10))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0f}%")
-    axes.set_ylabel("queue's share")
+    axes.set_ylabel("share of the cluster")
     if shares:
         _place_legend(axes, axes.get_legend_handles_labels()[0])
     _tidy(axes)

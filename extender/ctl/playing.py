@@ -1,0 +1,102 @@
+"""Playing manifests: create what was read, each at its time, and let the cluster go on until the end asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from extender.api import duration, labels
+from extender.api.errors import InvalidObject, PumiceError
+from extender.api.meta import QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of, parse_time, uid_of
+from extender.ctl.loading import Found
+from extender.ctl.progress import Progress
+from extender.local import Local, NotLoaded, Outcome
+
+INTERRUPTED = "interrupted"
+
+
+def play(local: Local, found: Sequence[Found], until: float | str, limit: float, progress: Progress) -> Outcome:
+    """Raises Refused for the first object that the cluster does not take. Ctrl-C ends it with what is known by then."""
+    found = _orphaned(found)
+    times = {id(each): _arrival(each) for each in found}
+    last = limit if isinstance(until, str) else until
+    local.start()
+    local.settle()
+    built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
+    try:
+        for at, group in groupby(sorted(found, key=lambda each: times[id(each)]), key=lambda each: times[id(each)]):
+            if at >= last:
+                break
+            if at > 0:
+                local.run(at, on_cycle=progress.on_cycle)
+            _create_all(local, progress.of(list(group), "creating objects:"), built_in)
+        return local.run(until, on_cycle=progress.on_cycle, limit=limit)
+    except KeyboardInterrupt:
+        return local.outcome(INTERRUPTED)
+
+
+def _arrival(each: Found) -> float:
+    """Seconds after the start. Raises Refused naming the annotation."""
+    text = annotations_of(each.manifest).get(labels.ARRIVES_AFTER, "0")
+    path = f"metadata.annotations[{labels.ARRIVES_AFTER}]"
+    try:
+        at = float(text) if text.replace(".", "", 1).isdigit() else duration.seconds(text, path)
+    except InvalidObject as error:
+        raise each.refuse(error) from None
+    if not 0 <= at < 1e10:
+        raise each.refuse(f"{path}: '{text}' is not a time after the start")
+    return at
+
+
+def _create_all(local: Local, found: Iterable[Found], built_in: frozenset[tuple[Kind, Key]]) -> None:
+    for each in found:
+        _create(local, each, built_in)
+        if kind_of(each.manifest) == QUEUE:
+            local.settle()  # jobs are taken by open queues only, and the queue controller opens them
+
+
+def _create(local: Local, each: Found, built_in: frozenset[tuple[Kind, Key]]) -> None:
+    kind, key = kind_of(each.manifest), key_of(each.manifest)
+    meta = each.manifest["metadata"]
+    try:
+        if (kind, key) in built_in:  # what the cluster brought along is changed, as `kubectl apply` would
+            change: Json = {part: each.manifest[part] for part in ("spec", "data") if part in each.manifest}
+            change["metadata"] = {part: meta[part] for part in ("labels", "annotations") if part in meta}
+            local.cluster.patch(kind, key, change)
+        elif meta.get("resourceVersion"):
+            local.load([each.manifest])
+        else:
+            local.create([each.manifest])
+    except NotLoaded as error:
+        raise each.refuse(f"{each.subject}: {error.__cause__}") from error
+    except PumiceError as error:
+        raise each.refuse(f"{each.subject}: {error}") from error
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise each.refuse(f"{each.subject}: a field is not of the type that it should be: {error}") from error
+
+
+def _orphaned(found: Sequence[Found]) -> list[Found]:
+    """Without references to owners that are not among them: those would be taken for deleted, and what they own with them."""
+    uids = {uid_of(each.manifest) for each in found}
+    return [_without(each, uids) for each in found]
+
+
+def _without(each: Found, uids: set[str]) -> Found:
+    meta = each.manifest["metadata"]
+    owners = meta.get("ownerReferences") or []
+    kept = [owner for owner in owners if isinstance(owner, dict) and owner.get("uid") in uids]
+    if kept == owners:
+        return each
+    return replace(each, manifest={**each.manifest, "metadata": {**meta, "ownerReferences": kept}})
+
+
+def beginning(found: Iterable[Found], usual: float) -> float:
+    """When the virtual clock begins: not before anything was created that a cluster has written."""
+    times = [usual]
+    for each in found:
+        try:
+            times.append(parse_time(each.manifest["metadata"].get("creationTimestamp")) or usual)
+        except (InvalidObject, TypeError) as error:
+            raise each.refuse(f"{each.subject}: metadata.creationTimestamp: {error}") from None
+    return max(times)
