@@ -88,7 +88,7 @@ class Loop:
         self._cluster, self._clock, self._carry_out = cluster, clock, carry_out
         self._default_queue = default_queue
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
-        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
+        self._followers = [Follower(cluster, kind) for kind in (*FOLLOWED, *conf.kinds)]
         self._rng = np.random.default_rng(seed)
         self._tried = -math.inf  # until when back-offs that ended have been looked at
         self._seen = -1  # mirror.changes when the last session began
@@ -106,6 +106,8 @@ class Loop:
         """Take in what the watches have brought and what time has ended; the number of changes."""
         before = self.mirror.changes
         self._try_again()
+        followed = {follower.kind for follower in self._followers}
+        self._followers += [Follower(self._cluster, kind) for kind in self.conf.kinds if kind not in followed]
         for follower in self._followers:
             for event in follower.poll():
                 self.mirror.apply(follower.kind, event.type, event.object)

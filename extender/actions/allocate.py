@@ -87,7 +87,7 @@ def place_job(ssn: Session, stmt: Statement, job: int, tasks: deque[int], args: 
     failed: dict[int, FitErrors] = {}  # class -> why; other classes of the same role are judged on their own
     for equal in _runs(ssn, job, tasks):
         cls = ssn.task_class(equal[0])
-        allowed = ssn.allocatable_tasks(row, cls.request, len(equal))
+        allowed = ssn.allocatable_tasks(row, equal)
         placed = _place(ssn, stmt, cls, equal[:allowed], open_to(cls, equal[0])) if cls.id not in failed else 0
         if allowed < len(equal):
             _over_limit(ssn, stmt, job, cls, equal[allowed:])

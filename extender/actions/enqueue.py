@@ -1,6 +1,7 @@
 """enqueue -- let waiting jobs in: phase Pending -> Inqueue, which is when controllers create a job's pods.
 
-One job per turn of its queue; after each turn the queues are sorted anew. A job without minResources goes straight in.
+One job per turn of its queue; after each turn the queues are sorted anew. A job that asks no minResources and claims no
+devices goes straight in.
 A refused job is left for the next session and the queue's next job is tried. Source: volcano ed72c7c, actions/enqueue."""
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ def run(ssn: Session, args: None) -> None:
         job = jobs[row].pop()
         group = ssn.jobs.group[job]
         assert group is not None
-        if not group.spec.min_resources or ssn.job_enqueueable(job):
+        if not (group.spec.min_resources or _claims_devices(ssn, job)) or ssn.job_enqueueable(job):
             ssn.job_enqueued(job)
             ssn.job_phase[job] = st.PHASE_INQUEUE
         if jobs[row]:
             queues.push(row)
+
+
+def _claims_devices(ssn: Session, job: int) -> bool:
+    return any(ssn.shape_of(task).spec.resource_claims for task in ssn.jobs.pending_tasks[job])
 
 
 ACTION = Action("enqueue", run, lambda arguments: None)  # noqa: ARG005

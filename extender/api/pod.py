@@ -96,6 +96,14 @@ class Volume(View, frozen=True):
     image: ImageVolume | None = None
 
 
+class PodClaim(View, frozen=True):
+    """A ResourceClaim by name, or (where that is empty) one made for the pod from a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
 class PodSpec(View, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -112,6 +120,7 @@ class PodSpec(View, frozen=True):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     volumes: tuple[Volume, ...] | None = None
+    resource_claims: tuple[PodClaim, ...] | None = None
     termination_grace_period_seconds: int | None = None
 
     @property
@@ -136,6 +145,13 @@ class ContainerStatus(View, frozen=True):
     allocated_resources: Quantities | None = None
 
 
+class ClaimStatus(View, frozen=True):
+    """Which ResourceClaim was made for a claim of the pod."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
 class PodStatus(View, frozen=True):
     phase: str = ""
     nominated_node_name: str = ""
@@ -145,6 +161,7 @@ class PodStatus(View, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
     resources: Resources | None = None
     allocated_resources: Quantities | None = None
+    resource_claim_statuses: tuple[ClaimStatus, ...] | None = None
 
 
 class Pod(View, frozen=True):
@@ -161,6 +178,13 @@ class Pod(View, frozen=True):
     def role(self) -> str:
         """Task name within its job (Volcano's task-spec): annotation, then label."""
         return self.metadata.annotation(names.TASK_SPEC) or self.metadata.label(names.TASK_SPEC) or ""
+
+    @property
+    def claims(self) -> list[str]:
+        """Names of its ResourceClaims, those left out that are yet to be made from a template."""
+        made = {status.name: status.resource_claim_name for status in self.status.resource_claim_statuses or ()}
+        names_ = (of.resource_claim_name or made.get(of.name, "") for of in self.spec.resource_claims or ())
+        return [name for name in names_ if name]
 
     @property
     def ended(self) -> bool:

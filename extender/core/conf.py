@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from extender.api.errors import ConfError, nearest
+from extender.api.meta import Kind
 from extender.core.extension_points import SWITCHES
 from extender.core.plugin import Arguments, Plugin
 
@@ -76,6 +77,12 @@ class Conf:
     shard: Shard | None = None
     random_ties: bool = False
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds that the plugins look at beside those that are always followed."""
+        asked = (kind for tier in self.tiers for entry in tier for kind in entry.plugin.follows(entry.args))
+        return tuple(dict.fromkeys(asked))
+
     def has_action(self, name: str) -> bool:
         return any(entry.action.name == name for entry in self.actions)
 
@@ -95,7 +102,7 @@ def load(
 
     `switch_default` replaces the default of every switch that is not written. Raises ConfError with every mistake."""
     try:
-        document = yaml.load(text, yaml.CSafeLoader)
+        document = next(yaml.load_all(text, yaml.CSafeLoader), None)  # as upstream: what follows a `...` is not read
     except yaml.YAMLError as error:
         raise ConfError(f"{source}: not YAML: {error}") from None
     if not isinstance(document, dict):

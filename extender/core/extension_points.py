@@ -49,6 +49,7 @@ POINTS: tuple[Point, ...] = (
     Point("overused",            "enabledOverused",           Combine.SOME),
     Point("preemptive",          "enablePreemptive",          Combine.EVERY),
     Point("allocatable",         "enabledAllocatable",        Combine.LEAST),
+    Point("allocatable_claims",  "enabledAllocatable",        Combine.LEAST),
     Point("job_valid",           "",                          Combine.FIRST),
     Point("job_ready",           "enableJobReady",            Combine.EVERY),
     Point("job_pipelined",       "enableJobPipelined",        Combine.VOTE),

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from extender.api import meta, queue
+from extender.api.claim import ResourceClaim
 from extender.api.errors import InvalidObject
 from extender.api.meta import Json, Key, Kind
 from extender.api.node import (
@@ -296,6 +297,7 @@ _FACTS: dict[Kind, type[View]] = {
     meta.REPLICATION_CONTROLLER: ReplicationController,
     meta.REPLICA_SET: ReplicaSet,
     meta.STATEFUL_SET: StatefulSet,
+    meta.RESOURCE_CLAIM: ResourceClaim,
 }
 _CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
     meta.NODE: (Node, Mirror.node_changed),
@@ -309,4 +311,6 @@ _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
     meta.POD_GROUP: Mirror.group_deleted,
     meta.QUEUE: Mirror.queue_deleted,
 }
-FOLLOWED: tuple[Kind, ...] = (*_FACTS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)
+# Claims are followed where the configuration asks for it (Conf.kinds): not every API server has them.
+_ALWAYS = tuple(kind for kind in _FACTS if kind is not meta.RESOURCE_CLAIM)
+FOLLOWED: tuple[Kind, ...] = (*_ALWAYS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)

@@ -22,6 +22,7 @@ combination rule are in extension_points.py. The signatures (all methods take th
     overused(ssn, queue) -> bool
     preemptive(ssn, queue, request) -> bool
     allocatable(ssn, queue, request, count) -> int        how many of `count` tasks that ask `request` each the queue may take
+    allocatable_claims(ssn, queue, tasks) -> int          how many of the tasks, in their order, for what `request` does not show
     job_valid(ssn, job) -> Refused | None
     job_ready(ssn, job) -> bool;  job_starving(ssn, job) -> bool
     job_pipelined, job_enqueueable(ssn, job) -> Vote
@@ -44,7 +45,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api.meta import Time
+from extender.api.meta import Kind, Time
 from extender.core.axis import BoolN, FloatN, IntNR, IntR
 
 if TYPE_CHECKING:
@@ -158,6 +159,12 @@ class Plugin(Generic[A]):
         """Read the arguments of scheduler.conf. Override where there are any."""
         del arguments
         return NoArgs()
+
+    @classmethod
+    def follows(cls, args: Any) -> tuple[Kind, ...]:
+        """Kinds of objects that it looks at beside those that are always followed."""
+        del args
+        return ()
 
     def open(self, ssn: Session) -> None:
         """Before the actions."""

@@ -216,13 +216,14 @@ class Session:
     def preemptive(self, row: int, request: IntR) -> bool:
         return all(hook(self, row, request) for hook in self._flat["preemptive"])
 
-    def allocatable_tasks(self, row: int, request: IntR, count: int = 1) -> int:
-        """How many of `count` tasks asking `request` each the queue may take now."""
+    def allocatable_tasks(self, row: int, tasks: Sequence[int]) -> int:
+        """How many of the tasks, which ask the same, the queue may take now."""
+        count, request = len(tasks), self.request(tasks[0])
         for hook in self._flat["allocatable"]:
             count = min(count, hook(self, row, request, count))
             if count <= 0:
                 return 0
-        return count
+        return min((hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"]), default=count)
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
 

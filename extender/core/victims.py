@@ -165,7 +165,7 @@ class VictimSearch:
         """Nodes within reach, in the order in which to try them."""
         ssn = self.ssn
         free = np.zeros(len(reach), dtype=bool)
-        if self._queue_takes(plan, task):
+        if self._queue_takes(task):
             free = plan.feasible(releasing=True, within=shard)
         keys: list[NDArray[Any]] = [self._rank(task, rows)]
         if self.by_score:  # over all nodes that could be cured, as an ordinary placement scores all that are feasible
@@ -218,14 +218,14 @@ class VictimSearch:
 
     def _fits(self, plan: Plan, task: int, node: int) -> bool:
         """Room, the queue's consent, and every check: what allocate will ask for once the victims are gone."""
-        if (self.ssn.future[node, plan.asked] < plan.amount).any() or not self._queue_takes(plan, task):
+        if (self.ssn.future[node, plan.asked] < plan.amount).any() or not self._queue_takes(task):
             return False
         plan.refresh()
         return bool(plan.passes[node]) and not any(refusal.mask[node] for refusal in plan._across())
 
-    def _queue_takes(self, plan: Plan, task: int) -> bool:
+    def _queue_takes(self, task: int) -> bool:
         ssn = self.ssn
-        return ssn.allocatable_tasks(ssn.queue_of(ssn.job_of(task)), plan.cls.request) > 0
+        return ssn.allocatable_tasks(ssn.queue_of(ssn.job_of(task)), [task]) > 0
 
     def _spare(self, plan: Plan, task: int, node: int, victims: list[int]) -> list[int]:
         """Those of the victims without whom it does not fit; the most important are spared first."""

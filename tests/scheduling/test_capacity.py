@@ -17,7 +17,7 @@ from extender.core.scheduling import schedule
 from extender.core.session import Session
 from extender.core.snapshot import Snapshot
 from extender.plugins import PLUGINS
-from extender.testing.builders import QueueBuilder, node, podgroup, queue, task
+from extender.testing.builders import Built, QueueBuilder, node, podgroup, queue, task
 from extender.testing.opened import job_row, opened, plugin, queue_row, request, task_row
 
 FLAT = "capacity"
@@ -319,3 +319,97 @@ def test_no_queue_gets_beyond_its_capability(
         assert taken[f"q{i}"] <= cap * 1000
     if hierarchical:
         assert sum(taken.values()) <= top * 1000
+
+
+# --- devices by claim ---------------------------------------------------------------------------------------------------------
+
+CLASS = "deviceclass/gpu.test"
+
+
+def claim(name: str, count: int = 1, **capacity: str) -> Json:
+    exactly: Json = {"deviceClassName": "gpu.test", "count": count}
+    if capacity:
+        exactly["capacity"] = {"requests": capacity}
+    return Built(meta.RESOURCE_CLAIM, name).with_("spec.devices.requests", [{"name": "r", "exactly": exactly}])
+
+
+def claiming(name: str, group: str, *claims: str, on: str = "") -> Json:
+    made = task(name, group).cpu(1).with_("spec.resourceClaims", [{"name": c, "resourceClaimName": c} for c in claims])
+    return made.on(on) if on else made
+
+
+def devices(*objects: Json, limit: dict[str, str], consumable: bool = False) -> Session:
+    """Queue q below top, which has the limit."""
+    arguments = {
+        "capacity.DynamicResourceAllocationEnable": True, "capacity.DRAConsumableCapacityEnable": consumable,
+    }  # fmt: skip
+    top = queue("top").parent("root").with_("spec.capability", limit)
+    return opened(
+        node("n").cpu(99), queue("root"), top, queue("q").parent("top"), podgroup("g").queue("q").members(2), *objects,
+        plugins=[{"name": "capacity", "enableHierarchy": True, "arguments": arguments}],
+    )  # fmt: skip
+
+
+DEVICES = {
+    "as many as there are": ([claim("a", 2), claim("b", 2)], [("t0", "a"), ("t1", "b")], {CLASS: "4"}, 2),
+    "not one more": ([claim("a", 2), claim("b", 3)], [("t0", "a"), ("t1", "b")], {CLASS: "4"}, 1),
+    "a shared claim counts once": ([claim("a", 4)], [("t0", "a"), ("t1", "a")], {CLASS: "4"}, 2),
+    "another class has no limit": ([claim("a", 9)], [("t0", "a")], {"deviceclass/other": "1"}, 1),
+    "a claim that does not exist asks nothing": ([], [("t0", "a")], {CLASS: "1"}, 1),
+}
+
+
+@pytest.mark.parametrize(("claims", "tasks", "limit", "want"), DEVICES.values(), ids=DEVICES)
+def test_devices(claims: list[Json], tasks: list[tuple[str, str]], limit: dict[str, str], want: int) -> None:
+    """A queue, and every queue above it, may hold so many devices."""
+    ssn = devices(*claims, *(claiming(name, "g", of) for name, of in tasks), limit=limit)
+    rows = [task_row(ssn, name) for name, _ in tasks]
+    assert plugin(ssn, "capacity").allocatable_claims(ssn, queue_row(ssn, "q"), rows) == want
+
+
+def test_devices_in_use_count_and_come_back() -> None:
+    """What runs holds its claims; what is placed takes them, and gives them back when it is undone."""
+    ssn = devices(
+        claim("a", 2), claim("b"), claim("c"), claiming("old", "g", "a", on="n"), claiming("t0", "g", "b"),
+        claiming("t1", "g", "c"), limit={CLASS: "3"},
+    )  # fmt: skip
+    capacity, q = plugin(ssn, "capacity"), queue_row(ssn, "q")
+    t0, t1 = task_row(ssn, "t0"), task_row(ssn, "t1")
+    with ssn.statement() as stmt:
+        stmt.allocate([t0], [0])
+        assert capacity.allocatable_claims(ssn, q, [t1]) == 0
+        assert capacity.explain_queue(ssn, q, request(ssn, cpu=1)) == (
+            f"queue top: {CLASS} 3 used + 1 asked > capability 3", {},
+        )  # fmt: skip
+        stmt.evict(task_row(ssn, "old"), "reclaim")
+        assert capacity.allocatable_claims(ssn, q, [t1]) == 1
+    assert capacity.allocatable_claims(ssn, q, [t0]) == 1
+    assert capacity.allocatable_claims(ssn, q, [t0, t1]) == 1
+
+
+CONSUMED = {"within": ("4Gi", True, 1), "beyond": ("5Gi", True, 0), "not looked at": ("5Gi", False, 1)}
+
+
+@pytest.mark.parametrize(("amount", "consumable", "want"), CONSUMED.values(), ids=CONSUMED)
+def test_consumable_capacity(amount: str, consumable: bool, want: int) -> None:
+    """What claims consume of shared devices, each device as much."""
+    ssn = devices(
+        claim("a", 2, memory=amount), claiming("t", "g", "a"), consumable=consumable,
+        limit={CLASS: "9", f"memory.{CLASS}": "8Gi"},
+    )  # fmt: skip
+    assert plugin(ssn, "capacity").allocatable_claims(ssn, queue_row(ssn, "q"), [task_row(ssn, "t")]) == want
+
+
+def test_a_minimum_of_devices_is_checked_at_admission() -> None:
+    """Also of jobs that ask for nothing else; what was let in counts for the next."""
+    ssn = devices(
+        claim("a"), claim("b"), claim("c"), claiming("t0", "g", "a"), claiming("t1", "g", "b"), claiming("t2", "g", "c"),
+        podgroup("h").queue("q"), claiming("h0", "h", "c"), limit={CLASS: "2"},
+    )  # fmt: skip
+    capacity = plugin(ssn, "capacity")
+    assert capacity.job_enqueueable(ssn, job_row(ssn, "g")) is Vote.PERMIT
+    capacity.job_enqueued(ssn, job_row(ssn, "g"))
+    assert capacity.job_enqueueable(ssn, job_row(ssn, "h")) is Vote.REJECT
+    told = ssn.enqueue_refusals[job_row(ssn, "h")][0]
+    assert told.event == "queue resource quota insufficient: insufficient dra-resource-exceeded"
+    assert told.text == f"queue top: {CLASS} 2 used or let in + 1 asked > capability 2"

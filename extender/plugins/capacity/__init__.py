@@ -15,22 +15,28 @@ from functools import total_ordering
 
 import numpy as np
 
+from extender.api.meta import RESOURCE_CLAIM, Kind
 from extender.core.amounts import beyond, is_empty, largest_share, partly_within, room
 from extender.core.axis import BoolN, IntR
 from extender.core.axis import Rows as TaskRows
-from extender.core.plugin import Arguments, Change, Plugin, Vote
+from extender.core.plugin import Arguments, Change, NotAdmitted, Plugin, Vote
 from extender.core.quotas import account, asked_at_admission, not_admitted, queue_sums
 from extender.core.session import Session
+from extender.plugins.capacity.devices import Devices
 from extender.plugins.capacity.limits import Limits
 from extender.plugins.capacity.reclaim import Reclaim
 from extender.plugins.capacity.tree import QueueTree
 
 LEVEL = "ancestorReclaimLevel"
+DEVICES = "capacity.DynamicResourceAllocationEnable"
+CONSUMABLE = "capacity.DRAConsumableCapacityEnable"
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityArgs:
     ancestor_reclaim_level: int = 0  # how far above a queue its ancestors count in reclaim; needs enableHierarchy
+    devices: bool = False  # count devices by ResourceClaim (devices.py)
+    consumable: bool = False  # and the capacity that claims consume of them
 
 
 class Capacity(Plugin[CapacityArgs]):
@@ -42,7 +48,11 @@ class Capacity(Plugin[CapacityArgs]):
         level = arguments.integer(LEVEL, 0)
         if level < 0:
             arguments.warn(LEVEL, f"must not be negative, not {level}")
-        return CapacityArgs(level)
+        return CapacityArgs(level, arguments.boolean(DEVICES, False), arguments.boolean(CONSUMABLE, False))
+
+    @classmethod
+    def follows(cls, args: CapacityArgs) -> tuple[Kind, ...]:
+        return (RESOURCE_CLAIM,) if args.devices else ()
 
     def open(self, ssn: Session) -> None:
         sums = queue_sums(ssn)
@@ -51,6 +61,7 @@ class Capacity(Plugin[CapacityArgs]):
         self.taken, self.admitted, self.elastic = sums.allocated, sums.admitted, sums.elastic  # (Q, R) each
         for amounts in (self.taken, self.admitted, self.elastic):
             self.tree.add_up(amounts)
+        self.devices = Devices(ssn, self.tree, consumable=self.args.consumable) if self.args.devices else None
         self.levels = self.args.ancestor_reclaim_level if self.hierarchy else 0
 
     # --- order ------------------------------------------------------------------------------------------------------------
@@ -79,6 +90,9 @@ class Capacity(Plugin[CapacityArgs]):
             return 0
         rows = list(self.tree.path(queue))
         return room(self.taken[rows], self.limits.limit[rows], request, count)
+
+    def allocatable_claims(self, ssn: Session, queue: int, tasks: Sequence[int]) -> int:
+        return len(tasks) if self.devices is None else self.devices.room(ssn, queue, tasks)
 
     def preemptive(self, ssn: Session, queue: int, request: IntR) -> bool:
         """It may reclaim for `request`: it stays within its limit and, of something asked, within what it deserves."""
@@ -115,6 +129,8 @@ class Capacity(Plugin[CapacityArgs]):
             if len(columns):
                 used, limit = self.taken[row], self.limits.limit[row]
                 return account(ssn, f"queue {ssn.queues.name[row]}", columns, request, limit, "capability", used=used)
+        if self.devices is not None and queue in self.devices.refused:
+            return self.devices.refused[queue], {}
         return None
 
     def _unusable(self, ssn: Session, queue: int) -> str:
@@ -138,24 +154,32 @@ class Capacity(Plugin[CapacityArgs]):
                 refusal = not_admitted(ssn, "queue resource quota insufficient", "insufficient", columns, told)
                 ssn.enqueue_refusals[job].append(refusal)
                 return Vote.REJECT
+        if self.devices is not None and (text := self.devices.admits(ssn, queue, job)):
+            event = "queue resource quota insufficient: insufficient dra-resource-exceeded"
+            ssn.enqueue_refusals[job].append(NotAdmitted(event, text, {}))
+            return Vote.REJECT
         return Vote.PERMIT
 
     def job_enqueued(self, ssn: Session, job: int) -> None:
         queue = ssn.queue_of(job)
         if queue >= 0:
             self.admitted[list(self.tree.path(queue))] += asked_at_admission(ssn, job)
+            if self.devices is not None:
+                self.devices.let_in(ssn, queue, job)
 
     # --- what happens in the session --------------------------------------------------------------------------------------
 
     def allocated(self, ssn: Session, change: Change) -> None:
-        del ssn
-        if change.queue >= 0:
-            self.taken[list(self.tree.path(change.queue))] += change.total
+        self._move(ssn, change, +1)
 
     def deallocated(self, ssn: Session, change: Change) -> None:
-        del ssn
+        self._move(ssn, change, -1)
+
+    def _move(self, ssn: Session, change: Change, sign: int) -> None:
         if change.queue >= 0:
-            self.taken[list(self.tree.path(change.queue))] -= change.total
+            self.taken[list(self.tree.path(change.queue))] += sign * change.total
+            if self.devices is not None:
+                self.devices.move(ssn, change.queue, change.tasks, sign)
 
 
 @total_ordering
