@@ -13,7 +13,7 @@ from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import POD, Json
 from extender.api.quantity import nanos
 from extender.cluster import refusals
-from extender.cluster.metadata import label_faults, name_fault
+from extender.cluster.names import label_faults, name_fault
 
 NOT_A_QUANTITY = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

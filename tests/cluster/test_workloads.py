@@ -417,3 +417,15 @@ def test_a_quiet_cluster_needs_nothing(world: World) -> None:
     world.create(DAEMON_SET)
     world.play(6)
     assert (world.workloads.reconcile(), world.kubelet.tick(), world.memory.settle()) == (0, 0, 0)
+
+
+def test_who_fell_behind_begins_again(clock: VirtualClock) -> None:
+    """Far more happens between two looks than the cluster remembers."""
+    world = World(MemoryCluster(clock, history=5), clock)
+    world.memory.create(RESOURCE_QUOTA, Built(RESOURCE_QUOTA, "q") | {"spec": {"hard": {"pods": "200"}}})
+    world.create(DEPLOYMENT, replicas=60)
+    world.play(3)
+    world.patch(DEPLOYMENT, replicas=20)
+    world.play(3)
+    used = world.memory.get(RESOURCE_QUOTA, Key("default", "q"))["status"]["used"]
+    assert (len(world.pods()), world.status(DEPLOYMENT)["availableReplicas"], used) == (20, 20, {"pods": "20"})
