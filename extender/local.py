@@ -128,11 +128,14 @@ class Local:
                 self.cluster.load([obj])
 
     def create(self, objects: Iterable[Json]) -> list[Json]:
-        """Objects as people create them, through admission. Raises NotLoaded at the first that is refused."""
+        """Objects as people create them, through admission, in a cluster that runs. Raises NotLoaded at the first refused."""
+        self._begin()
         made = []
         for obj in objects:
             with _naming(obj):
                 made.append(self.cluster.create(kind_of(obj), obj))
+            if made[-1]["kind"] == QUEUE.name:
+                self.open_queues()  # only an open queue takes the jobs that follow
         return made
 
     def objects(self) -> dict[Kind, list[Json]]:
@@ -142,12 +145,17 @@ class Local:
     # --- the components -------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start what is not running yet. Called by the first second where nobody did."""
+        """Start the components. Done by the first second (or `create`) where nobody did."""
         self._begun = True
         self._ensure_queues()
         for component in (CONTROLLERS, SCHEDULER):
             if component in self.components:
                 self.restart(component)
+        self.open_queues()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self.start()
 
     def restart(self, component: str) -> None:
         """Stop the component, drop all that it holds in memory, start it anew."""
@@ -165,17 +173,18 @@ class Local:
             self.manager.start()
 
     def _ensure_queues(self) -> None:
-        """root and default, and all queues open where no queue controller will open them."""
+        """root and default are always there."""
         there = {key_of(obj).name for obj in self.cluster.list(QUEUE).objects}
         for name in (queue.ROOT, queue.DEFAULT):
             if name not in there:
                 self.cluster.load([{"apiVersion": QUEUE.api_version, "kind": QUEUE.name, "metadata": {"name": name},
                                     "spec": {"weight": 1, "reclaimable": name != queue.ROOT}}])  # fmt: skip
-        if CONTROLLERS not in self.components:
-            self.open_queues()
 
     def open_queues(self) -> None:
-        """What the queue controller does first: a queue without a state is Open."""
+        """A queue without a state becomes Open: by the queue controller, or by us where there is none."""
+        if CONTROLLERS in self.components:
+            self.settle()
+            return
         for obj in self.cluster.list(QUEUE).objects:
             if not (obj.get("status") or {}).get("state"):
                 self.cluster.patch(QUEUE, Key("", key_of(obj).name), {"status": {"state": queue.OPEN}}, subresource="status")
@@ -197,8 +206,7 @@ class Local:
 
     def work(self) -> None:
         """All that happens in the present second: controllers, one cycle, controllers; the clock may move within it."""
-        if not self._begun:
-            self.start()
+        self._begin()
         self.settle()
         if self.loop is not None:
             self.loop.step()

@@ -151,7 +151,7 @@ class Story:
             self.played.refused[name] = error
         else:
             self.played.accepted.append(name)
-        if "controllers" not in self.local.components:
+        if local.CONTROLLERS not in self.local.components:
             self.local.open_queues()
 
     def _take_step(self, step: Json) -> None:
