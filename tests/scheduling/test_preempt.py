@@ -243,6 +243,45 @@ def test_a_foreign_neighbour_that_cannot_be_asked_keeps_the_others_safe() -> Non
     assert evicted(result) == []
 
 
+ONE_CPU = {"requests": {"cpu": "1"}}
+PORT = {"containers": [{"name": "main", "resources": ONE_CPU, "ports": [{"hostPort": 80, "containerPort": 80}]}]}
+NEAR_X = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "kubernetes.io/hostname"}
+    ]
+}
+IN_THE_WAY = {
+    "a port that both want": (PORT, PORT),
+    "a neighbour to keep away from": ({}, {"affinity": {"podAntiAffinity": NEAR_X}}),
+}
+
+
+def beside_x(spec: Json, wanting: Json, cpu: int) -> Result:
+    """`low-0` with label app=x and `spec` runs beside `low-1` on one node; `high-0` wants to run."""
+    low = member("low-0", "low", "low").on("n1").labels(app="x")
+    low["spec"].update(spec)
+    high = member("high-0", "high", "high")
+    high["spec"].update(wanting)
+    others = [group("low", "low", 0), member("low-1", "low", "low").on("n1"), group("high", "high")]
+    return decide(node("n1").cpu(cpu), low, *others, high, plugins="priority gang predicates")
+
+
+@pytest.mark.parametrize(("theirs", "mine"), IN_THE_WAY.values(), ids=IN_THE_WAY)
+def test_only_who_is_in_the_way_leaves(theirs: Json, mine: Json) -> None:
+    """The node has room enough; a check of Kubernetes refuses it for the sake of one of two tenants."""
+    assert evicted(beside_x(theirs, mine, cpu=9)) == ["low-0"]
+
+
+def test_a_neighbour_that_the_task_needs_stays() -> None:
+    assert evicted(beside_x({}, {"affinity": {"podAffinity": NEAR_X}}, cpu=2)) == ["low-1"]
+
+
+def test_nobody_leaves_a_node_with_a_taint() -> None:
+    low = job("low", "low", "n1", least=0)
+    result = decide(node("n1").cpu(1).taint("dedicated", "x"), *low, *job("high", "high", ""), plugins="priority gang predicates")
+    assert evicted(result) == []
+
+
 # --- who may preempt ----------------------------------------------------------------------------------------------------
 
 
