@@ -1,0 +1,141 @@
+"""`pumice score`: the table for people, the answers for machines, and errors that name file, document and field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from extender.api.errors import PumiceError, UsageError
+from extender.api.meta import Json
+from extender.ctl.score import score
+from extender.testing.builders import node, pod
+
+
+def invoke(*arguments: str, stdin: str = "") -> Result:
+    """An error that the entry point would print is raised."""
+    result = CliRunner().invoke(score, arguments, input=stdin)
+    if isinstance(result.exception, PumiceError):
+        raise result.exception
+    assert result.exception is None, result.exception
+    return result
+
+
+class Write(Protocol):
+    """Objects -> a YAML file in a folder of the test's own, its path."""
+
+    def __call__(self, name: str, *objects: Json) -> str: ...
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Write:
+    def write(name: str, *objects: Json) -> str:
+        path = tmp_path / name
+        path.write_text(yaml.safe_dump_all([orjson.loads(orjson.dumps(obj)) for obj in objects]))
+        return str(path)
+
+    return write
+
+
+NODES = [
+    node("n1").cpu(4).memory("8Gi"),
+    node("n2").cpu(1).memory("8Gi"),
+    node("n3").cpu(8).memory("8Gi"),
+    node("n4").taint("gpu"),
+]
+
+
+def test_the_table_has_the_best_node_first_and_says_why_others_are_out(file: Write) -> None:
+    lines = invoke(file("pod.yaml", pod().cpu(2)), file("cluster.yaml", *NODES)).output.splitlines()
+    assert [line.split()[0] for line in lines] == ["NODE", "n3", "n1", "n2", "n4"]
+    assert lines[0].split()[1:3] == ["VERDICT", "TAINTTOLERATION*3"]
+    assert lines[0].endswith("TOTAL")
+    assert lines[1].split()[1] == "passes"
+    assert lines[3] == "n2    NodeResourcesFit: Insufficient cpu"
+    assert lines[4] == "n4    TaintToleration: node(s) had untolerated taint(s)"
+
+
+def test_the_total_is_that_of_weighted_points(file: Write) -> None:
+    found = orjson.loads(invoke(file("pod.yaml", pod().cpu(2)), file("cluster.yaml", *NODES), "-o", "json").output)
+    for name, total in found["total"].items():
+        assert total == sum(found["weight"][scorer] * points[name] for scorer, points in found["score"].items())
+    assert set(found["total"]) == {"n1", "n3"}
+
+
+def test_the_cluster_may_be_a_folder_and_may_hold_the_pod_itself(file: Write, tmp_path: Path) -> None:
+    """A pod that is bound already is judged as if it were not there."""
+    (tmp_path / "cluster").mkdir()
+    file("cluster/nodes.yaml", node("n1").cpu(4).memory("8Gi"))
+    file("cluster/pods.yaml", pod().cpu(3).on("n1"), pod("other").cpu(1).on("n1"))
+    found = orjson.loads(invoke(file("pod.yaml", pod().cpu(3)), str(tmp_path / "cluster"), "-o", "json").output)
+    assert found["filter"] == {"n1": {"ok": True}}
+
+
+def test_pods_that_have_ended_take_no_room(file: Write) -> None:
+    ended = pod("done").cpu(4).on("n1", phase="Succeeded")
+    cluster = file("cluster.yaml", node("n1").cpu(4).memory("8Gi"), ended)
+    found = orjson.loads(invoke(file("pod.yaml", pod().cpu(4)), cluster, "-o", "json").output)
+    assert found["filter"] == {"n1": {"ok": True}}
+
+
+def test_answers_come_in_the_order_of_questions_and_errors_in_their_place() -> None:
+    asked = [
+        {"id": "a", "nodes": [node("n1").cpu(1)], "pod": pod()},
+        {"id": "b", "nodes": [node("n1").cpu("1x")], "pod": pod()},
+        {"id": "c", "nodes": [], "pod": pod()},
+        {"id": "d", "nodes": [], "pod": pod(), "objects": [{"kind": "Gadget"}]},
+    ]
+    lines = [orjson.dumps(question).decode() for question in asked]
+    answers = [orjson.loads(line) for line in invoke("--jsonl", stdin="\n".join([*lines, "", "{"])).output.splitlines()]
+    assert [answer["id"] for answer in answers] == ["a", "b", "c", "d", ""]
+    assert answers[0]["filter"] == {"n1": {"ok": True}}
+    assert "status.allocatable[cpu]: '1x' is not a quantity" in answers[1]["error"]
+    assert answers[2] == {"id": "c", "filter": {}, "score": {}, "weight": {}, "total": {}}
+    assert answers[3]["error"] == 'objects: unknown kind "Gadget"'
+    assert answers[4]["filter"] is None
+
+
+def test_null_is_as_good_as_absent() -> None:
+    """Go writes empty lists and maps as null."""
+    on = {**node("n1").cpu(1), "spec": {"taints": None}}
+    spec = {"containers": [{"name": "c", "resources": None, "ports": None}], "tolerations": None, "affinity": None}
+    asked = {**pod(), "spec": spec}
+    question = {"id": "a", "nodes": [on], "pods": None, "objects": None, "pod": asked}
+    answer = orjson.loads(invoke("--jsonl", stdin=orjson.dumps(question).decode()).output)
+    assert answer["filter"] == {"n1": {"ok": True}}
+
+
+def test_a_question_s_pods_hold_their_nodes_whatever_their_phase() -> None:
+    question = {"id": "a", "nodes": [node("n1").cpu(1)], "pods": [pod("o").cpu(1).on("n1", phase="Failed")], "pod": pod().cpu(1)}
+    answer = orjson.loads(invoke("--jsonl", stdin=orjson.dumps(question).decode()).output)
+    assert answer["filter"]["n1"]["reasons"] == ["Insufficient cpu"]
+
+
+def test_what_cannot_be_read_is_named_with_file_document_and_field(file: Write) -> None:
+    asked, bad = file("pod.yaml", pod()), file("bad.yaml", node("n1").cpu(1), node("n2").cpu("1x"))
+    with pytest.raises(PumiceError, match=r"bad\.yaml: document 2: status\.allocatable\[cpu\]: '1x' is not a quantity"):
+        invoke(asked, bad)
+    with pytest.raises(PumiceError, match=r"pod2\.yaml: document 1: .*spec\.containers\[0\]\.resources\.requests\[cpu\]"):
+        invoke(file("pod2.yaml", pod().cpu("2z")), file("nodes.yaml", node("n1").cpu(1)))
+
+
+MISUSE = {
+    "nothing given": ([], "give a pod and the cluster"),
+    "no cluster": (["pod.yaml"], "give a pod and the cluster"),
+    "no such file": (["gone.yaml", "nodes.yaml"], "gone.yaml: no such file"),
+    "no pod in the file": (["nodes.yaml", "nodes.yaml"], "exactly one Pod, not none"),
+    "no node in the cluster": (["pod.yaml", "pod.yaml"], "no Node in"),
+    "files beside --jsonl": (["--jsonl", "pod.yaml"], "it takes no files"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISUSE.values(), ids=MISUSE)
+def test_misuse_says_what_to_do(file: Write, tmp_path: Path, arguments: list[str], message: str) -> None:
+    file("pod.yaml", pod())
+    file("nodes.yaml", node("n1").cpu(1))
+    with pytest.raises(UsageError, match=message):
+        invoke(*(str(tmp_path / a) if a.endswith(".yaml") else a for a in arguments))
