@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.core.axis import CPU, MEMORY, PODS, Amounts, BoolR, FloatN, FloatR, IntR
+from extender.core.axis import CPU, MEMORY, PODS, Amounts, BoolN, BoolR, FloatN, FloatR, IntR
 
 Row = IntR | FloatR  # (R,), or rows of it
 SLACK = 0.1
@@ -76,13 +76,20 @@ def overlap(a: Row, b: Row, *, pods: bool) -> bool:
     return bool(both.any())
 
 
-def is_empty(amount: Row) -> bool:
-    """Nothing but pods (IsEmpty)."""
-    return not bool((np.delete(amount, PODS) >= SLACK).any())
+def is_empty(amount: Row) -> BoolN:
+    """(..., R) -> (...): nothing but pods (IsEmpty)."""
+    counts = amount >= SLACK
+    counts[..., PODS] = False
+    return np.asarray(~counts.any(axis=-1))
 
 
-def largest_share(amount: Row, of: Row) -> FloatN:
-    """(..., R), (..., R) -> (...): the largest amount / of where there is any of it; 0 where there is nothing at all."""
-    has = of >= SLACK
-    shares: FloatN = np.divide(amount, of, out=np.zeros(np.broadcast(amount, of).shape), where=has).max(axis=-1)
+def divisor(of: Row) -> FloatR:
+    """(..., R) what shares are taken of: where there is nothing, nobody has a share."""
+    by: FloatR = np.where(of >= SLACK, of, np.inf)
+    return by
+
+
+def largest_share(amount: Row, by: FloatR) -> FloatN:
+    """(..., R), a divisor (..., R) -> (...): the dominant share."""
+    shares: FloatN = (amount / by).max(axis=-1)
     return shares

@@ -30,7 +30,7 @@ def water_fill(total: FloatR, weight: FloatN, request: IntNR, limit: FloatR, gua
         served = (request[hungry] - now < SLACK).all(axis=1) | (np.abs(now - before) < ROUNDED).all(axis=1)
         hungry[np.flatnonzero(hungry)[served]] = False
         left = np.maximum(remaining + shrunk - grown, 0)
-        if is_empty(left) or (left == remaining).all():
+        if bool(is_empty(left)) or (left == remaining).all():
             break
         remaining = left
     whole = np.round(deserved)

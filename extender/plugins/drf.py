@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from extender.core.axis import BoolN, FloatN, FloatR, IntNR, IntR, Rows
+from extender.core.amounts import divisor, largest_share
+from extender.core.axis import BoolN, IntR, Rows
 from extender.core.plugin import Change, NoArgs, Plugin
 from extender.core.session import Session
 
@@ -23,9 +22,9 @@ class Drf(Plugin[NoArgs]):
     name = "drf"
 
     def open(self, ssn: Session) -> None:
-        self.total = ssn.total.astype(np.float64)
+        self.divisor = divisor(ssn.total)
         self.taken = ssn.job_allocated.copy()  # (J, R) with pipelined tasks, without those evicted in this session
-        self.shares = dominant_shares(self.taken, self.total)
+        self.shares = largest_share(self.taken, self.divisor)
 
     def job_order(self, ssn: Session, job: int) -> float:
         del ssn
@@ -54,7 +53,7 @@ class Drf(Plugin[NoArgs]):
         del hook
         mine = self._share(self.taken[ssn.job_of(task)] + ssn.request(task))
         kept = self.taken[ssn.tasks.job[rows]] - ssn.shape_requests[ssn.tasks.shape[rows]]
-        return dominant_shares(kept, self.total) >= mine - SAME
+        return largest_share(kept, self.divisor) >= mine - SAME
 
     def allocated(self, ssn: Session, change: Change) -> None:
         del ssn
@@ -70,13 +69,4 @@ class Drf(Plugin[NoArgs]):
             self.shares[job] = self._share(self.taken[job])
 
     def _share(self, taken: IntR) -> float:
-        return float(dominant_shares(taken[None, :], self.total)[0])
-
-
-def dominant_shares(taken: IntNR, total: FloatR) -> FloatN:
-    """(J, R), (R,) -> (J,): the largest share over the resources that the cluster has; 0 in an empty cluster."""
-    has = total > 0
-    if not has.any():
-        return np.zeros(len(taken))
-    shares: FloatN = (taken[:, has] / total[has]).max(axis=1)
-    return shares
+        return float(largest_share(taken, self.divisor))

@@ -43,7 +43,7 @@ class Gang(Plugin[NoArgs]):
                 return Refused(NOT_ENOUGH_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
             if not members.enough_parts(members.part_policy >= 0):
                 return Refused(NOT_ENOUGH_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling")
-        valid, least = int(ssn.job_counts[job][ALIVE].sum()), int(ssn.jobs.min_available[job])
+        valid, least = _count(ssn, job, ALIVE), int(ssn.jobs.min_available[job])
         if valid < least:
             return Refused(NOT_ENOUGH, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {least}")
         return None
@@ -65,7 +65,7 @@ class Gang(Plugin[NoArgs]):
 
     def _lacking(self, ssn: Session, job: int, states: BoolN) -> int:
         """How many tasks the job is short of minMember, negative where it has more."""
-        have = int(ssn.job_counts[job][states].sum()) + int(ssn.job_pending_best_effort[job])
+        have = _count(ssn, job, states) + int(ssn.job_pending_best_effort[job])
         return int(ssn.jobs.min_available[job]) - have
 
     def _whole(self, ssn: Session, job: int, states: BoolN) -> bool:
@@ -87,7 +87,7 @@ class Gang(Plugin[NoArgs]):
 
     def job_starving(self, ssn: Session, job: int) -> bool:
         """Short of minMember with all that it has been promised; pending tasks that ask nothing do not count here."""
-        return int(ssn.job_counts[job][READY_OR_PROMISED].sum()) < int(ssn.jobs.min_available[job])
+        return _count(ssn, job, READY_OR_PROMISED) < int(ssn.jobs.min_available[job])
 
     # --- who may be taken from it ---------------------------------------------------------------------------------------
 
@@ -116,3 +116,8 @@ class Gang(Plugin[NoArgs]):
         del hook, task
         more: BoolN = ssn.job_counts[:, st.IS_READY].sum(axis=1) > ssn.jobs.min_available
         return more[ssn.tasks.job[rows]]
+
+
+def _count(ssn: Session, job: int, states: BoolN) -> int:
+    """Tasks of the job in one of the states."""
+    return int(ssn.job_counts[job].dot(states))

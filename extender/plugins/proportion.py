@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.core.amounts import all_within, beyond, largest_share, room
+from extender.core.amounts import all_within, beyond, divisor, largest_share, room
 from extender.core.axis import BoolN, IntR, Rows
 from extender.core.plugin import Change, NoArgs, Plugin, Vote
 from extender.core.quotas import account, asked_at_admission, not_admitted, queue_sums, real_capability
@@ -34,9 +34,10 @@ class Proportion(Plugin[NoArgs]):
         self.deserved[busy] = water_fill(
             ssn.total, weight[busy], sums.request[busy], self.limit[busy], ssn.queues.guarantee.values[busy]
         )
+        self.divisor = divisor(self.deserved)
 
     def queue_order(self, ssn: Session, queue: int) -> tuple[int, float]:
-        return (-ssn.queues.queue[queue].spec.priority, float(largest_share(self.taken[queue], self.deserved[queue])))
+        return (-ssn.queues.queue[queue].spec.priority, float(largest_share(self.taken[queue], self.divisor[queue])))
 
     # --- how much a queue may take --------------------------------------------------------------------------------------
 

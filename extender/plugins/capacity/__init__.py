@@ -16,7 +16,7 @@ from functools import total_ordering
 import numpy as np
 
 from extender.api.meta import RESOURCE_CLAIM, Kind
-from extender.core.amounts import beyond, is_empty, largest_share, partly_within, room
+from extender.core.amounts import beyond, divisor, is_empty, largest_share, partly_within, room
 from extender.core.axis import BoolN, IntR
 from extender.core.axis import Rows as TaskRows
 from extender.core.plugin import Arguments, Change, NotAdmitted, Plugin, Vote
@@ -61,6 +61,9 @@ class Capacity(Plugin[CapacityArgs]):
         self.taken, self.admitted, self.elastic = sums.allocated, sums.admitted, sums.elastic  # (Q, R) each
         for amounts in (self.taken, self.admitted, self.elastic):
             self.tree.add_up(amounts)
+        self.divisor = divisor(self.limits.deserved.values)
+        self.poor = is_empty(self.limits.deserved.values)  # (Q,) deserves nothing
+        self._shares: dict[int, tuple[float, bool]] = {}  # by queue, until something is placed or evicted in it
         self.devices = Devices(ssn, self.tree, consumable=self.args.consumable) if self.args.devices else None
         self.levels = self.args.ancestor_reclaim_level if self.hierarchy else 0
 
@@ -73,10 +76,12 @@ class Capacity(Plugin[CapacityArgs]):
 
     def _share(self, queue: int) -> tuple[float, bool]:
         """Its share, and whether it deserves nothing: then it counts as full, and goes after one that is full."""
-        deserved = self.limits.deserved.values[queue]
-        if is_empty(deserved):
-            return (1.0, True)
-        return (float(largest_share(self.taken[queue], deserved)), False)
+        known = self._shares.get(queue)
+        if known is None:
+            poor = bool(self.poor[queue])
+            known = (1.0 if poor else float(largest_share(self.taken[queue], self.divisor[queue])), poor)
+            self._shares[queue] = known
+        return known
 
     def victim_queue_order(self, ssn: Session, queue: int, preemptor_queue: int) -> int:
         """Of queues in a tree the closest to the preemptor's gives first."""
@@ -177,9 +182,15 @@ class Capacity(Plugin[CapacityArgs]):
 
     def _move(self, ssn: Session, change: Change, sign: int) -> None:
         if change.queue >= 0:
-            self.taken[list(self.tree.path(change.queue))] += sign * change.total
+            path = self.tree.path(change.queue)
+            self.taken[list(path)] += sign * change.total
+            for row in path:
+                self._shares.pop(row, None)
             if self.devices is not None:
                 self.devices.move(ssn, change.queue, change.tasks, sign)
+
+
+SAME = (0.0, False), (0.0, False)
 
 
 @total_ordering
@@ -191,8 +202,10 @@ class Standing:
     way: tuple[tuple[int, tuple[float, bool]], ...]
 
     def _at_parting(self, other: Standing) -> tuple[tuple[float, bool], tuple[float, bool]]:
-        pairs = zip(self.way, other.way, strict=False)
-        return next(((mine[1], theirs[1]) for mine, theirs in pairs if mine[0] != theirs[0]), ((0.0, False), (0.0, False)))
+        for mine, theirs in zip(self.way, other.way, strict=False):
+            if mine[0] != theirs[0]:
+                return mine[1], theirs[1]
+        return SAME
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Standing):
