@@ -8,11 +8,10 @@ import json
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
+from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
 from controller.store import Change, Index
-from extender.api.errors import PumiceError
 from extender.api.meta import COLOCATION, POD, Json, Key, Kind, Time, annotations_of, key_of, labels_of, uid_of
-from extender.api.operations import Operation, Patch
+from extender.api.operations import Patch
 from extender.api.selectors import LabelSelector
 from extender.api.views import view
 
@@ -62,7 +61,7 @@ def _namespace(obj: Json) -> Iterable[str]:
     return (key_of(obj).namespace,)
 
 
-class ColocationController:
+class ColocationController(PlainController):
     name = "colocation-config-controller"
     kinds: Sequence[Kind] = (COLOCATION, POD)
     indexes: Sequence[Index] = (
@@ -86,12 +85,6 @@ class ColocationController:
             if annotations_of(pod).get(NAME) == change.key.name or any(_selects(each, labels_of(pod)) for each in versions):
                 yield PodRequest(key_of(pod))
 
-    def group_of(self, request: Hashable) -> Hashable:
-        return request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
-
     def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
         assert isinstance(request, PodRequest)
         pod = self._store.get(POD, request.pod)
@@ -101,9 +94,3 @@ class ColocationController:
         if not notes:
             return NOTHING
         return Decision((Stage([Patch(POD, request.pod, {"metadata": {"annotations": notes}}, uid=uid_of(pod))]),))
-
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
-        return ()
-
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
-        return NOTHING

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from controller import schedule
 from controller.merge import merge_diff
-from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
+from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
 from controller.schedule import Schedule
 from controller.store import Change, Index
 from extender.api import labels as names
@@ -218,7 +218,7 @@ def _finished_at(job: Json) -> str:
     return str(job["status"]["state"].get("lastTransitionTime") or "")
 
 
-class CronJobController:
+class CronJobController(PlainController):
     name = "cronjob-controller"
     kinds: Sequence[Kind] = (CRON_JOB, JOB)
     indexes: Sequence[Index] = (Index("jobs by cron job", JOB, lambda job: _owner_uid(job)),)
@@ -236,12 +236,6 @@ class CronJobController:
         moved = change.old is None or change.new is None or _phase(change.old) != _phase(change.new)
         if owner is not None and ours and moved:
             yield CronRequest(Key(change.key.namespace, owner["name"]))
-
-    def group_of(self, request: Hashable) -> Hashable:
-        return request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:
         assert isinstance(request, CronRequest)

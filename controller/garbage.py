@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
-from controller.store import Change, Index
-from extender.api.errors import InvalidObject, PumiceError
+from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
+from controller.store import Change
+from extender.api.errors import InvalidObject
 from extender.api.job import FINISHED, Job
 from extender.api.meta import JOB, Key, Kind, Time, parse_time
-from extender.api.operations import Delete, Operation
+from extender.api.operations import Delete
 from extender.api.views import view
 
 
@@ -32,10 +32,9 @@ def expiry(job: Job) -> Time | None:
     return finished + ttl
 
 
-class GarbageController:
+class GarbageController(PlainController):
     name = "gc-controller"
     kinds: Sequence[Kind] = (JOB,)
-    indexes: Sequence[Index] = ()
 
     def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
         self._store = lookup.store
@@ -43,12 +42,6 @@ class GarbageController:
     def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
         spec = (change.new or {}).get("spec") or {}
         return (Expire(change.key),) if spec.get("ttlSecondsAfterFinished") is not None else ()
-
-    def group_of(self, request: Hashable) -> Hashable:
-        return request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:
         assert isinstance(request, Expire)
@@ -62,9 +55,3 @@ class GarbageController:
         if due > now:
             return Decision(later=((request, due),))
         return Decision((Stage((Delete(JOB, request.job, uid=job.metadata.uid, propagation="Foreground"),)),))
-
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
-        return ()
-
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
-        return NOTHING

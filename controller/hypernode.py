@@ -8,11 +8,10 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
-from controller.store import Change, Index
-from extender.api.errors import PumiceError
+from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
+from controller.store import Change
 from extender.api.meta import HYPER_NODE, NODE, Json, Key, Kind, Time, labels_of, uid_of
-from extender.api.operations import Operation, PatchStatus
+from extender.api.operations import PatchStatus
 from extender.api.selectors import LabelSelector
 from extender.api.views import view
 
@@ -59,10 +58,9 @@ def _pattern(text: str) -> re.Pattern[str] | None:
         return None
 
 
-class HyperNodeController:
+class HyperNodeController(PlainController):
     name = "hyperNode-controller"
     kinds: Sequence[Kind] = (HYPER_NODE, NODE)
-    indexes: Sequence[Index] = ()
 
     def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
         self._store = lookup.store
@@ -82,12 +80,6 @@ class HyperNodeController:
                 members.look_at(key.name, node)
             yield CountRequest(change.key)
 
-    def group_of(self, request: Hashable) -> Hashable:
-        return request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
-
     def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
         assert isinstance(request, CountRequest)
         hyper_node = self._store.get(HYPER_NODE, request.hyper_node)
@@ -98,9 +90,3 @@ class HyperNodeController:
             return NOTHING
         patch = {"status": {"nodeCount": members.count}}
         return Decision((Stage([PatchStatus(HYPER_NODE, request.hyper_node, patch, uid=uid_of(hyper_node))]),))
-
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
-        return ()
-
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
-        return NOTHING

@@ -1,6 +1,6 @@
-"""The controllers of job flows and job templates: jobs made from templates, one after the other.
+"""The controller of job flows: jobs made from templates, one after the other.
 
-Source: volcano ed72c7c, pkg/controllers/jobflow, jobtemplate. Differences: a job that vanishes unfinished is made again at
+Source: volcano ed72c7c, pkg/controllers/jobflow. Differences: a job that vanishes unfinished is made again at
 once, one that had completed never; patches are applied; names too long for a label are kept in the annotation only;
 jobs that are completing or terminating are listed as running."""
 
@@ -11,8 +11,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from controller.jobtemplate import marked_places
 from controller.merge import merge_diff
-from controller.reconciler import NOTHING, Decision, Lookup, NotYet, Settings, Stage
+from controller.reconciler import NOTHING, Decision, Lookup, NotYet, PlainController, Settings, Stage
 from controller.store import Change, Index
 from extender.api import job as words
 from extender.api import labels as names
@@ -26,7 +27,6 @@ from extender.api.meta import (
     Key,
     Kind,
     Time,
-    annotations_of,
     controller_of,
     format_time,
     key_of,
@@ -55,11 +55,6 @@ _OTHER_LIST = "unKnowJobs"  # the API's spelling
 @dataclass(frozen=True, slots=True)
 class FlowRequest:
     flow: Key
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateRequest:
-    template: Key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,11 +224,11 @@ def _condition(job: Json) -> Json:
     return {name: value for name, value in known.items() if value}
 
 
-class JobFlowController:
+class JobFlowController(PlainController):
     name = "jobflow-controller"
     kinds: Sequence[Kind] = (JOB_FLOW, JOB_TEMPLATE, JOB)
     indexes: Sequence[Index] = (
-        Index("jobs by flow", JOB, lambda job: _marked(job, names.CREATED_BY_JOB_FLOW)),
+        Index("jobs by flow", JOB, lambda job: marked_places(job, names.CREATED_BY_JOB_FLOW)),
         Index("flows by namespace", JOB_FLOW, lambda flow: (key_of(flow).namespace,)),
     )
 
@@ -251,12 +246,6 @@ class JobFlowController:
             owner = controller_of(change.object)
             if owner is not None and (owner.get("apiVersion"), owner.get("kind")) == (JOB_FLOW.api_version, JOB_FLOW.name):
                 yield FlowRequest(Key(change.key.namespace, owner["name"]))
-
-    def group_of(self, request: Hashable) -> Hashable:
-        return request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:
         assert isinstance(request, FlowRequest)
@@ -280,52 +269,6 @@ class JobFlowController:
         assert isinstance(request, FlowRequest)
         flow = self._store.get(JOB_FLOW, request.flow)
         return Emit(JOB_FLOW, request.flow, "Warning", "SyncJobFlow", message, uid=uid_of(flow or {}))
-
-
-class JobTemplateController:
-    """Lists in each template's status the jobs made from it."""
-
-    name = "jobtemplate-controller"
-    kinds: Sequence[Kind] = (JOB_TEMPLATE, JOB)
-    indexes: Sequence[Index] = (Index("jobs by template", JOB, lambda job: _marked(job, names.CREATED_BY_JOB_TEMPLATE)),)
-
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
-        self._store = lookup.store
-
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
-        if change.new is None or change.old is not None:
-            return ()
-        if change.kind == JOB_TEMPLATE:
-            return (TemplateRequest(change.key),)
-        return [TemplateRequest(Key(*place)) for place in _marked(change.new, names.CREATED_BY_JOB_TEMPLATE)]
-
-    def group_of(self, request: Hashable) -> Hashable:
-        return request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
-
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
-        assert isinstance(request, TemplateRequest)
-        template = self._store.get(JOB_TEMPLATE, request.template)
-        jobs = sorted(key_of(job).name for job in self._store.by("jobs by template", tuple(request.template)))
-        if template is None or not jobs or (template.get("status") or {}).get("jobDependsOnList") == jobs:
-            return NOTHING
-        patch = {"status": {"jobDependsOnList": jobs}}
-        return Decision((Stage([PatchStatus(JOB_TEMPLATE, request.template, patch, uid=uid_of(template))]),))
-
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
-        return ()
-
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
-        return NOTHING
-
-
-def _marked(job: Json, mark: str) -> Iterable[tuple[str, str]]:
-    """(namespace, name) of the flow or template a job was made from; both may hold dots, the namespace is the job's."""
-    space = key_of(job).namespace
-    value = annotations_of(job).get(mark, "")
-    return ((space, value.removeprefix(f"{space}.")),) if value.startswith(f"{space}.") else ()
 
 
 def _news(old: Json | None, new: Json) -> bool:

@@ -7,42 +7,24 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from controller.colocation import ColocationController
-from controller.cronjob import CronJobController
-from controller.garbage import GarbageController
-from controller.hypernode import HyperNodeController
-from controller.job.controller import JobController
-from controller.jobflow import JobFlowController, JobTemplateController
-from controller.podgroup import PodGroupController
-from controller.queue import QueueController
+from controller.feed import Feed
 from controller.reconciler import Controller, Decision, NotYet, Settings
+from controller.selection import ALL
 from controller.store import Change, Store
 from controller.workqueue import WorkQueue
 from controller.writing import Apply, Failure, Recorder, carry_out, spread
-from extender.api.errors import ClusterError, Gone, NotFound, PumiceError
-from extender.api.meta import Json, Key, Kind, Time, key_of
+from extender.api.errors import ClusterError, InvalidObject, NotFound, PumiceError
+from extender.api.meta import Json, Key, Kind, Time
 from extender.cluster.apply import apply as carry_out_on
 from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder
-from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
+from extender.cluster.port import Cluster
 
-ALL: tuple[Callable[[], Controller], ...] = (
-    JobController,
-    QueueController,
-    PodGroupController,
-    GarbageController,
-    JobFlowController,
-    JobTemplateController,
-    CronJobController,
-    HyperNodeController,
-    ColocationController,
-)
 COMPONENT = "vc-controller-manager"  # the source of events
 ROUNDS = 100  # of draining and handling in one step: what then still moves is left for the next step
 REMEMBERED = 50_000  # objects of unwatched kinds
@@ -57,12 +39,6 @@ class Item(NamedTuple):
 
     controller: int
     request: Hashable
-
-
-@dataclass(slots=True)
-class _Feed:
-    kind: Kind
-    watch: Watch
 
 
 class Manager:
@@ -80,7 +56,7 @@ class Manager:
         self._queue: WorkQueue[Item] = WorkQueue(clock, self._group_of, self._is_urgent)
         self._read: dict[tuple[Kind, Key], Json | None] = {}
         self._patient: set[Item] = set()
-        self._feeds: list[_Feed] = []
+        self._feeds: list[Feed] = []
         self.kinds = tuple(dict.fromkeys(kind for each in controllers for kind in each.kinds))
         for each in controllers:
             each.start(self, settings)
@@ -89,11 +65,8 @@ class Manager:
 
     def start(self) -> None:
         """List everything, then let the controllers look at it: none decides on half a picture."""
-        changes = []
-        for kind in self.kinds:
-            listing = self._cluster.list(kind)
-            changes += [self.store.put(kind, obj) for obj in listing.objects]
-            self._feeds.append(_Feed(kind, self._cluster.watch(kind, listing.resource_version)))
+        self._feeds = [Feed(self._cluster, kind, self.store) for kind in self.kinds]
+        changes = [change for feed in self._feeds for change in feed.open()]
         with self._lock:
             self._observe(changes)
 
@@ -119,7 +92,7 @@ class Manager:
 
     def close(self) -> None:
         for feed in self._feeds:
-            feed.watch.close()
+            feed.close()
         self._feeds.clear()
 
     # --- driven by threads ---
@@ -141,7 +114,7 @@ class Manager:
         pool.shutdown()
         self.close()
 
-    def _follow(self, feed: _Feed, stop: threading.Event) -> None:
+    def _follow(self, feed: Feed, stop: threading.Event) -> None:
         while not stop.is_set():
             try:
                 self._take_in(feed, POLL_SECONDS)
@@ -171,28 +144,10 @@ class Manager:
     def _drain(self) -> int:
         return sum(self._take_in(feed, 0.0) for feed in self._feeds)
 
-    def _take_in(self, feed: _Feed, timeout: float) -> int:
-        try:
-            events = feed.watch.poll(timeout)
-        except Gone:
-            return self._list_again(feed)
+    def _take_in(self, feed: Feed, timeout: float) -> int:
+        news = feed.poll(timeout)
         with self._lock:
-            return self._observe([self._put(feed.kind, event) for event in events])
-
-    def _put(self, kind: Kind, event: WatchEvent) -> Change | None:
-        if event.type in ("ADDED", "MODIFIED"):
-            return self.store.put(kind, event.object)
-        return self.store.drop(kind, key_of(event.object)) if event.type == "DELETED" else None
-
-    def _list_again(self, feed: _Feed) -> int:
-        """The watch lost its place: what is listed no more has gone in the meantime."""
-        feed.watch.close()
-        listing: Listing = self._cluster.list(feed.kind)
-        feed.watch = self._cluster.watch(feed.kind, listing.resource_version)
-        with self._lock:
-            listed = {key_of(obj) for obj in listing.objects}
-            changes = [self.store.drop(feed.kind, key) for key in list(self.store.all(feed.kind)) if key not in listed]
-            return self._observe([*changes, *(self.store.put(feed.kind, obj) for obj in listing.objects)])
+            return self._observe(feed.absorb(news))
 
     def _observe(self, changes: Iterable[Change | None]) -> int:
         """Let the controllers look at the changes; the number of changes."""
@@ -203,10 +158,17 @@ class Manager:
             seen += 1
             for number, controller in enumerate(self._controllers):
                 if change.kind in controller.kinds:
-                    self._request(number, controller.observe(change, now))
+                    self._show(number, change, now)
         if seen:
             self._wake.notify_all()
         return seen
+
+    def _show(self, number: int, change: Change, now: Time) -> None:
+        """One object that cannot be read must not keep all others from being looked at."""
+        try:
+            self._request(number, self._controllers[number].observe(change, now))
+        except InvalidObject as error:
+            log.warning("%s passes over %s %s: %s", self._controllers[number].name, change.kind, change.key, error)
 
     def _request(self, controller: int, requests: Iterable[Hashable | tuple[Hashable, Time]]) -> None:
         for request in requests:

@@ -11,11 +11,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from controller.merge import merge_diff
-from controller.reconciler import NOTHING, Decision, Lookup, Settings, Stage
+from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
 from controller.resources import Amounts, add, as_quantities, pod_usage
 from controller.store import Change, Index
 from extender.api import labels as names
-from extender.api.errors import PumiceError
 from extender.api.meta import (
     BATCH_JOB,
     DAEMON_SET,
@@ -35,7 +34,7 @@ from extender.api.meta import (
     owner_reference,
     uid_of,
 )
-from extender.api.operations import Create, Delete, Operation, Patch
+from extender.api.operations import Create, Delete, Patch
 from extender.api.pod import FAILED, SUCCEEDED
 from extender.api.podgroup import PENDING
 from extender.api.queue import OPEN
@@ -151,7 +150,7 @@ def _annotations(pod: Json, owners: Sequence[Json]) -> dict[str, str]:
     return {**inherited, **own}
 
 
-class PodGroupController:
+class PodGroupController(PlainController):
     name = "pg-controller"
     kinds: Sequence[Kind] = (POD, POD_GROUP, QUEUE, *WORKLOADS)
 
@@ -184,9 +183,6 @@ class PodGroupController:
         owner = controller_of(pod) if pod is not None else None
         kind = next((each for each in WORKLOADS if owner is not None and owner.get("kind") == each.name), None)
         return WorkloadRequest(kind, Key(request.pod.namespace, owner["name"])) if kind is not None and owner else request
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
         if isinstance(request, WorkloadRequest):
@@ -273,12 +269,6 @@ class PodGroupController:
         notes = annotations_of(pod)
         if not notes.get(names.GROUP_NAME) and self._is_ours(pod):
             yield notes.get(names.QUEUE_NAME_ANNOTATION) or ""
-
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
-        return ()
-
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
-        return NOTHING
 
 
 def _join(pod: Json, group: str) -> Patch:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from controller.command import Take, action_of, take, taken_by
 from controller.merge import merge_diff
-from controller.reconciler import NOTHING, Decision, Lookup, NotYet, Settings, Stage
+from controller.reconciler import NOTHING, Decision, Lookup, NotYet, PlainController, Settings, Stage
 from controller.store import Change, Index
 from extender.api import labels as names
 from extender.api import podgroup as group_phases
@@ -132,7 +132,7 @@ def _status(seen: QueueSeen, state: str) -> Sequence[PatchStatus]:
     return (PatchStatus(QUEUE, seen.queue.metadata.key, {"status": diff}, uid=seen.queue.metadata.uid),) if diff else ()
 
 
-class QueueController:
+class QueueController(PlainController):
     name = "queue-controller"
     kinds: Sequence[Kind] = (QUEUE, POD_GROUP, COMMAND)
     indexes: Sequence[Index] = (
@@ -164,9 +164,6 @@ class QueueController:
     def group_of(self, request: Hashable) -> Hashable:
         assert isinstance(request, (QueueRequest, Take))
         return request.target.name if isinstance(request, Take) else request.queue
-
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
-        return True
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
         if isinstance(request, Take):

@@ -111,3 +111,21 @@ class Controller(Protocol):
 
 def at_once(*operations: Operation) -> tuple[Stage, ...]:
     return (Stage(operations),) if operations else ()
+
+
+class PlainController:
+    """What most controllers answer: each request by itself, none before another, nothing to tell about failures."""
+
+    indexes: Sequence[Index] = ()
+
+    def group_of(self, request: Hashable) -> Hashable:
+        return request
+
+    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
+        return True
+
+    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
+        return ()
+
+    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        return NOTHING

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from controller.manager import Manager
 from controller.reconciler import Settings
-from extender.api.errors import ClusterError, Conflict, Unavailable
+from controller.selection import chosen
+from extender.api.errors import ClusterError, ConfError, Conflict, Unavailable
 from extender.api.meta import EVENT, JOB, POD, POD_GROUP, QUEUE, Json, Key
 from extender.api.operations import Create, Operation, PatchStatus
 from extender.cluster.apply import apply
@@ -186,3 +189,39 @@ def test_threads() -> None:
         stop.set()
         thread.join()
     assert len(seen) == 100
+
+
+CHOICES = {
+    "nothing said": ([], 9),
+    "all but one": (["*", "-gc-controller"], 8),
+    "one only": (["gc-controller"], 1),
+    "one more than none": (["+gc-controller"], 1),
+    "the default": (["*", "-sharding-controller"], 9),
+}
+
+
+@pytest.mark.parametrize(("words", "want"), CHOICES.values(), ids=CHOICES)
+def test_which_controllers_run(words: list[str], want: int) -> None:
+    """--controllers."""
+    assert len(chosen(words)) == want
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["job-controler"], "did you mean 'job-controller'"), (["gc-controller", "-gc-controller"], "more than once"),
+])  # fmt: skip
+def test_what_cannot_be_chosen(words: list[str], message: str) -> None:
+    """Says so at the start."""
+    with pytest.raises(ConfError, match=message):
+        chosen(words)
+
+
+def test_an_object_that_cannot_be_read_is_passed_over() -> None:
+    """The others are looked at."""
+    clock, cluster, _ = make()
+    broken = {"apiVersion": JOB.api_version, "kind": JOB.name, "metadata": {"name": "broken", "namespace": "default"}}
+    cluster.load([{**broken, "spec": {"tasks": [{"name": "w", "template": "none"}]}}])
+    manager = Manager(cluster, clock, Settings(make_keys=lambda: KEYS))
+    manager.start()
+    admit(cluster)
+    manager.step()
+    assert len(cluster.list(POD).objects) == 3

@@ -1,0 +1,57 @@
+"""One kind of object on its way into the store: list, watch, and list again where the watch has lost its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from controller.store import Change, Store
+from extender.api.errors import Gone
+from extender.api.meta import Kind, key_of
+from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
+
+News = Sequence[WatchEvent] | Listing
+
+
+class Feed:
+    """`poll` may wait and needs no lock; `absorb` changes the store."""
+
+    def __init__(self, cluster: Cluster, kind: Kind, store: Store) -> None:
+        self.kind = kind
+        self._cluster = cluster
+        self._store = store
+        self._watch: Watch | None = None
+
+    def open(self) -> Sequence[Change | None]:
+        return self.absorb(self._list())
+
+    def poll(self, timeout: float) -> News:
+        """What has come in, or the whole list where some of it was lost."""
+        assert self._watch is not None, "open comes first"
+        try:
+            return self._watch.poll(timeout)
+        except Gone:
+            return self._list()
+
+    def absorb(self, news: News) -> Sequence[Change | None]:
+        """None stands for what was known already."""
+        if not isinstance(news, Listing):
+            return [self._put(event) for event in news]
+        listed = {key_of(obj) for obj in news.objects}
+        gone = [key for key in self._store.all(self.kind) if key not in listed]
+        return [*(self._store.drop(self.kind, key) for key in gone), *(self._store.put(self.kind, obj) for obj in news.objects)]
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _list(self) -> Listing:
+        self.close()
+        listing = self._cluster.list(self.kind)
+        self._watch = self._cluster.watch(self.kind, listing.resource_version)
+        return listing
+
+    def _put(self, event: WatchEvent) -> Change | None:
+        if event.type in ("ADDED", "MODIFIED"):
+            return self._store.put(self.kind, event.object)
+        return self._store.drop(self.kind, key_of(event.object)) if event.type == "DELETED" else None
