@@ -4,6 +4,8 @@ axis.py        resource name <-> column          status.py    task states and jo
 shapes.py      what a pod asks, interned         tables.py    one row per node, task, job; mirror.py: events -> those tables
 columns.py     labels as integer columns         snapshot.py  frozen copies of all that
 session.py     what plugins and actions see      statement.py the one thing that mutates a session, and can undo
+members.py     roles and parts of a gang         queue_facts.py  a queue's lists, read once
+amounts.py     comparisons of amounts            quotas.py, water.py  sums per queue, fair division
 placement.py   masks, scores, best nodes for a task class     victims.py  the search preempt and reclaim share
 plugin.py      what a plugin can do              extension_points.py  the table of hooks and how answers combine
 conf.py        scheduler.conf -> Conf            scheduling.py  schedule(snapshot, conf, now, rng) -> Result

@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from extender.actions import ACTIONS
 from extender.api import meta
-from extender.api.meta import Json
+from extender.api.meta import Json, Key
+from extender.cluster.clock import VirtualClock
+from extender.cluster.memory import MemoryCluster
 from extender.core import conf, status
 from extender.core.mirror import Mirror
 from extender.core.plugin import Vote
 from extender.core.scheduling import schedule
 from extender.core.session import Session
 from extender.core.snapshot import Snapshot
+from extender.loop import Loop
 from extender.plugins import PLUGINS
 from extender.testing.builders import Built, QueueBuilder, node, podgroup, queue, task
 from extender.testing.opened import job_row, opened, plugin, queue_row, request, task_row
@@ -413,3 +416,17 @@ def test_a_minimum_of_devices_is_checked_at_admission() -> None:
     told = ssn.enqueue_refusals[job_row(ssn, "h")][0]
     assert told.event == "queue resource quota insufficient: insufficient dra-resource-exceeded"
     assert told.text == f"queue top: {CLASS} 2 used or let in + 1 asked > capability 2"
+
+
+def test_claims_are_followed_where_somebody_counts_them() -> None:
+    """Not every API server has them, so nobody asks for them unasked; a reload that turns it on is enough."""
+    clock = VirtualClock(0.0)
+    cluster = MemoryCluster(clock)
+    cluster.load([claim("a")])
+    text = 'actions: "allocate"\ntiers: [{{plugins: [{{name: capacity, arguments: {{{}}}}}]}}]'
+    loop = Loop(cluster, conf.load(text.format(""), PLUGINS, ACTIONS), clock)
+    loop.start()
+    assert not loop.mirror.facts[meta.RESOURCE_CLAIM]
+    loop.conf = conf.load(text.format("capacity.DynamicResourceAllocationEnable: true"), PLUGINS, ACTIONS)
+    loop.feed()
+    assert list(loop.mirror.facts[meta.RESOURCE_CLAIM]) == [Key("default", "a")]
