@@ -115,7 +115,7 @@ def test_what_others_write_to_the_status_stays() -> None:
     allocated = {"status": {"allocated": {"cpu": "3"}}}
     world.cluster.patch(QUEUE, Key("", "default"), allocated, subresource="status")
     world.cluster.load([group("a", "Running")])
-    world.settle()
+    world.manager.step()
     assert world.get(QUEUE, "default")["status"]["allocated"] == {"cpu": "3"}
 
 
