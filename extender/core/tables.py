@@ -170,6 +170,7 @@ class JobTable:
         "min_available", "min_resources", "priority", "phase", "created", "allocated", "pending", "blocked", "total", "counts",
         "pending_best_effort", "shown", "shows_scheduled",
     )  # fmt: skip
+    OF_GROUP = ("min_available", "min_resources", "priority", "phase", "created", "shown", "shows_scheduled")
 
     def __init__(self, width: int = 3) -> None:
         self.width = width
@@ -232,6 +233,8 @@ class JobTable:
     def unset(self, row: int) -> None:
         """The PodGroup is gone; the row stays while tasks name it."""
         self.group[row], self.queue[row] = None, ""
+        for column in self.OF_GROUP:
+            getattr(self, column)[row] = 0
         self.drop_if_empty(row)
 
     def drop_if_empty(self, row: int) -> None:
