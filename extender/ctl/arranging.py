@@ -27,7 +27,7 @@ _LAST = (meta.COMMAND,)
 _RANK = {kind: rank for rank, kinds in enumerate(_FIRST) for kind in kinds} | dict.fromkeys(_LAST, len(_FIRST) + 1)
 
 # Kinds whose pods come from a template, and where it is.
-_TEMPLATES: dict[Kind, tuple[str, ...]] = {
+TEMPLATES: dict[Kind, tuple[str, ...]] = {
     meta.DEPLOYMENT: ("spec", "template"),
     meta.REPLICA_SET: ("spec", "template"),
     meta.STATEFUL_SET: ("spec", "template"),
@@ -104,8 +104,8 @@ def _named(each: Found) -> Iterator[tuple[str, Kind, Any]]:
     manifest, kind = each.manifest, kind_of(each.manifest)
     if kind == meta.POD:
         yield from _pod_names(each, manifest, "")
-    elif kind in _TEMPLATES:
-        yield from _pod_names(each, _inside(manifest, _TEMPLATES[kind]), ".".join(_TEMPLATES[kind]) + ".")
+    elif kind in TEMPLATES:
+        yield from _pod_names(each, _inside(manifest, TEMPLATES[kind]), ".".join(TEMPLATES[kind]) + ".")
     elif kind in _JOB_SPECS:
         spec, path = _inside(manifest, _JOB_SPECS[kind]), ".".join(_JOB_SPECS[kind])
         yield f"{path}.queue", meta.QUEUE, spec.get("queue")

@@ -22,6 +22,7 @@ from extender.ctl.loading import STDIN, Found, load
 from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
 from extender.ctl.report import Report, report
+from extender.ctl.unknown_fields import unknown_fields
 from extender.local import Local
 from webhook.routes import ROUTES
 from webhook.settings import Settings
@@ -128,6 +129,9 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     if not any(kind_of(each.manifest) == NODE for each in found):
         notes.print(f"no nodes given: default cluster {nodes.DEFAULT_SPEC}")
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
+    for each in found:
+        for line in unknown_fields(each):
+            notes.print(f"warning: {line}")
     nodes.check(each for each in found if kind_of(each.manifest) == NODE)
     check_references(found)
     return arranged(found)
