@@ -76,6 +76,8 @@ def answer(question: Question) -> Json:
 def _cluster_of(question: Question, pod: Pod) -> Mirror:
     mirror = Mirror(scheduler_names=(pod.spec.scheduler_name,))
     for node in question.nodes or ():
+        if node.status.allocatable is None:
+            node = msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, allocatable={}))
         mirror.node_changed(node.metadata.key, node)
     for other in question.pods or ():
         if other.status.phase != RUNNING:

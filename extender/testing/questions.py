@@ -70,7 +70,11 @@ class _Maker:
             ("disk", ("ssd", "hdd"), 0.5), ("gen", ("7", "10", "12", ""), 0.5),
         ):  # fmt: skip
             if rng.random() < chance:
-                labels[key] = rng.choice(values)
+                labels[key] = rng.choice(values) if not self.maybe(0.02) else ""
+        if self.maybe(0.02):
+            labels = {}
+        elif self.maybe(0.02):
+            labels[_HOST] = "n0"
         tight = "tight" in self.themes
         room: Json = {
             "cpu": rng.choice(("4", "8", "3500m") if tight else ("16", "32", "64")),
@@ -88,6 +92,8 @@ class _Maker:
         if self.maybe(0.02):
             del room[rng.choice(list(room))]
         node: Json = {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"allocatable": room, "capacity": room}}
+        if self.maybe(0.01):
+            del node["status"]["allocatable"]
         if self.maybe(0.04):
             node["spec"]["unschedulable"] = True
         taints = self.times(self.taint, 1, 3) if self.maybe(0.15, "taints") else []
@@ -128,9 +134,22 @@ class _Maker:
         pod = self.pod(f"r{i}", rich=self.maybe(0.25, "pod affinity"))
         pod["spec"]["nodeName"] = node
         pod["status"] = {"phase": self.rng.choice(("Running", "Running", "Pending"))}
+        if self.maybe(0.08):
+            pod["status"] |= self.resize(pod["spec"])
         if self.maybe(0.1):
             pod["metadata"] |= {"deletionTimestamp": _DELETED, "deletionGracePeriodSeconds": 30, "finalizers": ["x/y"]}
         return pod
+
+    def resize(self, spec: Json) -> Json:
+        """Containers that run with other requests than they ask for."""
+        sizes = [{"cpu": cpu, "memory": memory} for cpu in ("200m", "2") for memory in ("100Mi", "2Gi")]
+        states = [
+            {"name": c["name"], "resources": {"requests": self.rng.choice(sizes)}, "allocatedResources": self.rng.choice(sizes)}
+            for c in spec["containers"]
+            if self.maybe(0.7)
+        ]
+        pending = {"type": "PodResizePending", "status": "True", "reason": self.rng.choice(("Infeasible", "Deferred"))}
+        return {"containerStatuses": states, "conditions": [pending] if self.maybe(0.5) else []}
 
     def asked(self, names: list[str]) -> Json:
         pod = self.pod("asked", rich=True)
@@ -145,6 +164,8 @@ class _Maker:
             spec["tolerations"] = self.times(self.toleration, 1, 3)
         if self.maybe(0.15, "spread"):
             spec["topologySpreadConstraints"] = self.spread()
+        if self.maybe(0.05, "images"):
+            spec["volumes"] = [{"name": "v", "image": {"reference": self.rng.choice(_IMAGES)[0]}}, {"name": "e", "emptyDir": {}}]
         return pod
 
     def pod(self, name: str, *, rich: bool) -> Json:
@@ -186,6 +207,8 @@ class _Maker:
             asked["hugepages-2Mi"] = "128Mi"
         image = rng.choice([name for name, _ in (*_IMAGES, *_BARE_IMAGES)]) + rng.choice(("", "", "-alias", ":latest"))
         made: Json = {"name": f"c{rng.randrange(10**6)}", "image": image, "resources": {"requests": asked}}
+        if self.maybe(0.1):
+            made["resources"]["limits"] = {"cpu": "3", "memory": "3Gi"}
         if self.maybe(0.08, "ports"):
             made["ports"] = self.times(self.port, 1, 2)
         return made
@@ -221,7 +244,7 @@ class _Maker:
     def node_affinity(self, names: list[str]) -> Json:
         found: Json = {}
         if self.maybe(0.6):
-            terms = self.times(lambda: self.node_term(names), 1, 3)
+            terms = self.times(lambda: self.node_term(names), 0 if self.maybe(0.05) else 1, 3)
             found["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
         if self.maybe(0.6) or not found:
             preferred = self.times(lambda: {"weight": self.rng.randint(1, 100), "preference": self.node_term(names)}, 1, 3)

@@ -25,6 +25,7 @@ _LARGEST = 14_000  # bytes of a question
 def features(question: Json, answer: Json) -> set[str]:
     """Rules that the question meets: verdicts, scorers whose points differ between nodes, fields of the pod."""
     found = {f"{v.get('plugin')} {v.get('code')} {v.get('reasons')}" for v in answer["filter"].values() if not v["ok"]}
+    found |= {f"refused by {verdict['plugin']}" for verdict in answer["filter"].values() if not verdict["ok"]}
     found |= {f"points of {scorer}" for scorer, points in answer["score"].items() if len(set(points.values())) > 1}
     found |= {f"{scorer} is asked" for scorer in answer["score"]}
     spec = question["pod"]["spec"]
@@ -36,12 +37,18 @@ def features(question: Json, answer: Json) -> set[str]:
 
 
 def chosen(asked: list[Json], answers: list[Json]) -> list[int]:
-    """Those whose rarest rule has been met least so far."""
+    """Those whose rules have been met least so far; filters that refuse and points that tell nodes apart are worth most."""
     met: Counter[str] = Counter()
+
+    def worth(i: int) -> tuple[float, int]:
+        return sum(
+            (5 if feature.startswith(("points of", "refused by")) else 1) / (1 + met[feature]) ** 2 for feature in left[i]
+        ), -i
+
     left = {i: features(q, answers[i]) for i, q in enumerate(asked) if len(orjson.dumps(q)) <= _LARGEST}
     picked: list[int] = []
     while len(picked) < KEPT:
-        best = max(left, key=lambda i: (sum(1 / (1 + met[feature]) ** 2 for feature in left[i]), -i))
+        best = max(left, key=worth)
         met.update(left.pop(best))
         picked.append(best)
     return sorted(picked)

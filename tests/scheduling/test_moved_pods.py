@@ -26,11 +26,12 @@ def session(asked: Json, running: list[Json], waiting: list[Json]) -> Session:
     """A session over the question's cluster with these pods on nodes, those waiting, and the pod that the question asks about."""
     mirror = Mirror()
     for obj in asked["nodes"]:
+        obj["status"].setdefault("allocatable", {})
         mirror.apply(meta.NODE, "ADDED", obj)
     for obj in asked["objects"]:
         mirror.apply(meta.kind_of(obj), "ADDED", obj)
-    for pod in running:
-        mirror.apply(meta.POD, "ADDED", pod)
+    for pod in running:  # as large as they ask, so that they are the same when they are yet to be placed
+        mirror.apply(meta.POD, "ADDED", {**pod, "status": {"phase": "Running"}})
     for pod in [*waiting, asked["pod"]]:
         spec = {**pod["spec"], "schedulerName": "volcano"}
         spec.pop("nodeName", None)

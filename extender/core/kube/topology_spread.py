@@ -98,7 +98,11 @@ class _Counted:
             self.has_all &= neighbours.domains(key) != 0
 
     def where(self, constraint: TopologySpreadConstraint) -> Codes:
-        """(N,) domain of the nodes that count: those with all keys that pass the inclusion policies."""
+        """(N,) domain of the nodes that count."""
+        return np.where(self.fits(constraint), self.neighbours.domains(constraint.topology_key), 0)
+
+    def fits(self, constraint: TopologySpreadConstraint) -> BoolN:
+        """(N,) nodes with all keys that pass the inclusion policies."""
         counts = self.has_all
         if constraint.node_affinity_policy == "Honor":
             matching = node_affinity.matches(self.cls.spec, self.neighbours.nodes)
@@ -108,7 +112,7 @@ class _Counted:
             untolerated = taints.refused(self.cls.spec, self.neighbours.nodes)
             if untolerated is not None:
                 counts = counts & ~untolerated
-        return np.where(counts, self.neighbours.domains(constraint.topology_key), 0)
+        return counts
 
     def pods(self, selector: LabelSelector | None, where: Codes) -> DomainCounts:
         """Pods of the class' namespace that the selector matches, terminating ones left out; an empty selector counts none."""
@@ -136,6 +140,7 @@ class _Soft:
     max_skew: int
     by_host: bool  # every node for itself
     domains: Codes
+    keyless: BoolN  # (N,) nodes without the key
     counts: DomainCounts
 
     def points(self, scored: BoolN) -> FloatN:
@@ -147,7 +152,7 @@ class _Soft:
             seen[self.domains[scored]] = True
             size, counts = int(seen.sum()), self.counts.at(self.domains)
         points: FloatN = counts * np.log(float(size + 2)) + float(self.max_skew - 1)
-        points[self.domains == 0] = 0.0
+        points[self.keyless] = 0.0
         return points
 
 
@@ -186,7 +191,11 @@ def preferences(
     soft = []
     for constraint, selector in wanted:
         by_host = constraint.topology_key == HOSTNAME
-        where = neighbours.each_node() if by_host else counted.where(constraint)
         domains = neighbours.domains(constraint.topology_key)
-        soft.append(_Soft(constraint.max_skew, by_host, domains, counted.pods(selector, where)))
+        keyless = domains == 0
+        where = neighbours.each_node() if by_host else counted.where(constraint)
+        unnamed = nodes.labels.code(constraint.topology_key, "")
+        if not explicit and not by_host and unnamed > 0:  # nodes without the key share the domain of those that have it empty
+            domains, where = np.where(keyless, unnamed, domains), np.where(keyless & counted.fits(constraint), unnamed, where)
+        soft.append(_Soft(constraint.max_skew, by_host, domains, keyless, counted.pods(selector, where)))
     return Preferences(tuple(soft), ignored)
