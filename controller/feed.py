@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controller.store import Change, Store
 from extender.api.errors import Gone
-from extender.api.meta import Kind, key_of
+from extender.api.meta import Key, Kind, key_of
 from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
 
 News = Sequence[WatchEvent] | Listing
@@ -15,8 +15,10 @@ News = Sequence[WatchEvent] | Listing
 class Feed:
     """`poll` may wait and needs no lock; `absorb` changes the store."""
 
-    def __init__(self, cluster: Cluster, kind: Kind, store: Store) -> None:
+    def __init__(self, cluster: Cluster, kind: Kind, store: Store, only: Key | None = None) -> None:
         self.kind = kind
+        self._namespace = only.namespace if only is not None else ""
+        self._selector = f"metadata.name={only.name}" if only is not None else ""
         self._cluster = cluster
         self._store = store
         self._watch: Watch | None = None
@@ -47,8 +49,9 @@ class Feed:
 
     def _list(self) -> Listing:
         self.close()
-        listing = self._cluster.list(self.kind)
-        self._watch = self._cluster.watch(self.kind, listing.resource_version)
+        chosen = {"namespace": self._namespace, "field_selector": self._selector}
+        listing = self._cluster.list(self.kind, **chosen)
+        self._watch = self._cluster.watch(self.kind, listing.resource_version, **chosen)
         return listing
 
     def _put(self, event: WatchEvent) -> Change | None:

@@ -1,4 +1,4 @@
-"""The controller of HyperNodes: how many members each has.
+"""The controller of HyperNodes: how many members each has, and those found from node labels (discovery.py).
 
 Source: volcano ed72c7c, pkg/controllers/hypernode. Difference: the count follows the nodes, not only the HyperNode."""
 
@@ -8,9 +8,11 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from controller.discovery import SOURCE, levels
+from controller.discovery import reconcile as discover
 from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
 from controller.store import Change
-from extender.api.meta import HYPER_NODE, NODE, Json, Key, Kind, Time, labels_of, uid_of
+from extender.api.meta import CONFIG_MAP, HYPER_NODE, NODE, Json, Key, Kind, Time, labels_of, uid_of
 from extender.api.operations import PatchStatus
 from extender.api.selectors import LabelSelector
 from extender.api.views import view
@@ -19,6 +21,11 @@ from extender.api.views import view
 @dataclass(frozen=True, slots=True)
 class CountRequest:
     hyper_node: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Discover:
+    """Look for HyperNodes in the labels of the nodes."""
 
 
 class Members:
@@ -60,18 +67,38 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 
 class HyperNodeController(PlainController):
     name = "hyperNode-controller"
-    kinds: Sequence[Kind] = (HYPER_NODE, NODE)
+    kinds: Sequence[Kind] = (HYPER_NODE, NODE, CONFIG_MAP)
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
+        self._configuration = settings.configuration
         self._members: dict[str, Members] = {}
 
+    def only(self, kind: Kind) -> Key | None:
+        return self._configuration if kind == CONFIG_MAP else None
+
     def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+        yield from self._counts(change)
+        if change.kind == CONFIG_MAP:
+            if change.key == self._configuration:
+                yield Discover()
+        elif self._store.get(CONFIG_MAP, self._configuration) is not None and self._concerns_discovery(change):
+            yield Discover()
+
+    def _concerns_discovery(self, change: Change) -> bool:
+        """A node that came, went or was labelled, a found HyperNode that somebody changed."""
         if change.kind == NODE:
-            if change.old is None or change.new is None or labels_of(change.old) != labels_of(change.new):
+            return _relabelled(change)
+        return SOURCE in labels_of(change.object) and (change.old or {}).get("spec") != (change.new or {}).get("spec")
+
+    def _counts(self, change: Change) -> Iterable[Hashable]:
+        if change.kind == NODE:
+            if _relabelled(change):
                 for name, members in self._members.items():
                     if members.look_at(change.key.name, change.new):
                         yield CountRequest(Key("", name))
+        elif change.kind != HYPER_NODE:
+            return
         elif change.new is None:
             self._members.pop(change.key.name, None)
         elif change.old is None or change.old.get("spec") != change.new.get("spec"):
@@ -81,6 +108,10 @@ class HyperNodeController(PlainController):
             yield CountRequest(change.key)
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        if isinstance(request, Discover):
+            topologies = levels(self._store.get(CONFIG_MAP, self._configuration))
+            known = self._store.all(HYPER_NODE).values()
+            return discover(topologies, self._store.all(NODE).values(), known) if topologies is not None else NOTHING
         assert isinstance(request, CountRequest)
         hyper_node = self._store.get(HYPER_NODE, request.hyper_node)
         members = self._members.get(request.hyper_node.name)
@@ -90,3 +121,7 @@ class HyperNodeController(PlainController):
             return NOTHING
         patch = {"status": {"nodeCount": members.count}}
         return Decision((Stage([PatchStatus(HYPER_NODE, request.hyper_node, patch, uid=uid_of(hyper_node))]),))
+
+
+def _relabelled(change: Change) -> bool:
+    return change.old is None or change.new is None or labels_of(change.old) != labels_of(change.new)

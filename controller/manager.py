@@ -65,10 +65,14 @@ class Manager:
 
     def start(self) -> None:
         """List everything, then let the controllers look at it: none decides on half a picture."""
-        self._feeds = [Feed(self._cluster, kind, self.store) for kind in self.kinds]
+        self._feeds = [Feed(self._cluster, kind, self.store, self._only(kind)) for kind in self.kinds]
         changes = [change for feed in self._feeds for change in feed.open()]
         with self._lock:
             self._observe(changes)
+
+    def _only(self, kind: Kind) -> Key | None:
+        wishes = {each.only(kind) for each in self._controllers if kind in each.kinds}
+        return next(iter(wishes)) if len(wishes) == 1 else None
 
     def step(self) -> int:
         """Everything that is due now, in bounded rounds; how much work that was (0: settled until `next_due`)."""
@@ -253,7 +257,7 @@ class Manager:
         """Our own writes are known at once, before the watch tells."""
         changes = []
         for kind, key, answer in self._recorder.answers():
-            if kind in self.kinds:
+            if kind in self.kinds and self._only(kind) in (None, key):
                 changes.append(
                     self.store.put(kind, answer) if answer is not None
                     else self.store.assume_deleted(kind, key, self._clock.now()))  # fmt: skip
@@ -264,7 +268,7 @@ class Manager:
     # --- what controllers may look at ---
 
     def read(self, kind: Kind, key: Key) -> Json | None:
-        if kind in self.kinds:
+        if kind in self.kinds and self._only(kind) in (None, key):
             return self.store.get(kind, key)
         if (kind, key) not in self._read:
             while len(self._read) >= REMEMBERED:

@@ -15,6 +15,7 @@ from extender.api.operations import Operation
 
 DEFAULT_SCHEDULERS = ("volcano",)
 MAX_REQUEUE = 15  # --max-requeue-num
+CONFIGURATION = Key("volcano-system", "volcano-controller-configmap")  # of HyperNode discovery
 
 
 class NotYet(PumiceError):
@@ -66,6 +67,7 @@ class Settings:
     max_requeue: int = MAX_REQUEUE
     inherit_owner_annotations: bool = True
     workload_support: bool = True
+    configuration: Key = CONFIGURATION
     workers: int = 3
     make_keys: Callable[[], tuple[str, str]] | None = field(default=None, repr=False)  # for tests: an RSA pair takes long
 
@@ -86,6 +88,9 @@ class Controller(Protocol):
     name: str  # as in --controllers
     kinds: Sequence[Kind]  # watched
     indexes: Sequence[Index]
+
+    def only(self, kind: Kind) -> Key | None:
+        """The one object of a kind that is of interest; None: all of them. Asked after `start`."""
 
     def start(self, lookup: Lookup, settings: Settings) -> None:
         """Given before anything else, once."""
@@ -117,6 +122,9 @@ class PlainController:
     """What most controllers answer: each request by itself, none before another, nothing to tell about failures."""
 
     indexes: Sequence[Index] = ()
+
+    def only(self, kind: Kind) -> Key | None:  # noqa: ARG002
+        return None
 
     def group_of(self, request: Hashable) -> Hashable:
         return request

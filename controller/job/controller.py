@@ -19,7 +19,7 @@ from controller.job.requests import Announce, Request
 from controller.job.seen import JobPods, JobSeen, group_name, pod_seen
 from controller.job.sync import sync
 from controller.job.volumes import claim_name
-from controller.reconciler import NOTHING, Decision, Lookup, NotYet, Settings, at_once
+from controller.reconciler import NOTHING, Decision, Lookup, NotYet, PlainController, Settings, at_once
 from controller.store import Change, Index
 from extender.api import job as words
 from extender.api.errors import PumiceError
@@ -55,7 +55,7 @@ def _queue_of_job(job: Json) -> Iterable[str]:
     return ((job.get("spec") or {}).get("queue") or "",)
 
 
-class JobController:
+class JobController(PlainController):
     name = "job-controller"
     kinds: Sequence[Kind] = (JOB, POD, POD_GROUP, QUEUE, PVC, PRIORITY_CLASS, COMMAND)
     indexes: Sequence[Index] = (

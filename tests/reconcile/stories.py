@@ -33,6 +33,7 @@ from extender.api.meta import (
     Kind,
     annotations_of,
     key_of,
+    labels_of,
 )
 from tests.reconcile.world import World
 
@@ -42,8 +43,8 @@ LOST = ("succeeded", "failed", "tasks")  # what the reference's kill no longer c
 OTHERS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY, PVC)
 UNKEPT = {"kube-root-ca.crt"}
 _UID = re.compile(r"\$uid\((\w+)/(?:([^/()]*)/)?([^/()]+)\)")
-_HOLE = re.compile(r"\$(uid\(|hash|random|r\d|m\b|time)")
-_GENERATED = re.compile(r"\$(hash|random|r\d+|m\+1|m)")
+_HOLE = re.compile(r"\$(uid\(|hash|random|r\d*|m\b|time)")
+_GENERATED = re.compile(r"\$(hash|random|r\d*|m\+1|m)")
 
 
 def play(story: Json) -> list[str]:
@@ -61,7 +62,7 @@ def play(story: Json) -> list[str]:
     world.settle()
     views = [(result["afterObjects"], "afterObjects")]
     views += [(view, f"afterSteps[{number}]") for number, view in enumerate(result["afterSteps"])]
-    listed = {"objects": 0, "end": len(views) - 1}.get(str(result["listedAfter"]))
+    listed = {"objects": 0, "end": len(views) - 1}.get(str(result.get("listedAfter", "end")))
     listed = int(re.sub(r"\D", "", str(result["listedAfter"]))) if listed is None else listed
     for number, (expected, where) in enumerate(views):
         if number:
@@ -71,11 +72,13 @@ def play(story: Json) -> list[str]:
             world.settle(float(story["steps"][number - 1].get("wait", 0)))
         last = number == len(views) - 1
         found += [f"{where}.{line}" for line in _compare(world, expected, better if last else {}, where, varies)]
+        if any("discovered" in view for view, _ in views):
+            found += [f"{where}.{line}" for line in _compare_discovered(world, expected)]
         if number == listed and result.get("objects") and not any("phase" in job for job in _jobs(better).values()):
             found += _compare_objects(world, result["objects"], better, varies)
     mended = {f"Job/{name}" for name, job in _jobs(better).items() if "phase" in job}
-    found += _compare_phases(world, {name: seen for name, seen in result["phasesSeen"].items() if name not in mended}, varies)
-    if "events" not in varies and not mended:
+    found += _compare_phases(world, {name: seen for name, seen in result.get("phasesSeen", {}).items() if name not in mended}, varies)
+    if "events" in result and "events" not in varies and not mended:
         found += _compare_events(world, result["events"])
     return found
 
@@ -113,7 +116,7 @@ def _step(world: World, step: Json) -> None:
     elif "delete" in step:
         named = step["delete"]
         kind = _kind(named["kind"], named)
-        for obj in _matching(world, kind, named["name"]):
+        for obj in _matching(world, kind, _named(world, named["name"])):
             grace = 0 if kind == POD else None
             world.cluster.delete(kind, key_of(obj), propagation=named.get("propagationPolicy", "Background"), grace_seconds=grace)
     elif "patch" in step:
@@ -126,6 +129,15 @@ def _step(world: World, step: Json) -> None:
                 world.cluster.patch(kind, key_of(obj), named["merge"], subresource=named.get("subresource", ""))
     else:
         raise AssertionError(f"a step that is not known: {step}")
+
+
+def _named(world: World, glob: str) -> str:
+    """With the HyperNode of a label in the place of $hypernode(label=value)."""
+    found = re.fullmatch(r"\$hypernode\(([^=]*)=([^)]*)\)", glob)
+    if not found:
+        return glob
+    hyper_nodes = world.cluster.list(HYPER_NODE).objects
+    return str(next(obj["metadata"]["name"] for obj in hyper_nodes if labels_of(obj).get(found[1]) == found[2]))
 
 
 def _resolved(world: World, obj: Json) -> Json:
@@ -162,6 +174,8 @@ def _compare(world: World, expected: Json, better: Json, where: str, varies: tup
             want = {name.removesuffix("/2"): True for name in want}
         if isinstance(better.get(part), str) and part != "others":
             continue
+        if "discovered" in expected and part == "hypernodes":
+            continue
         if part == "queues":
             have = {name: state for name, state in have.items() if name in want}
         pairs = _pair(world, want, have)
@@ -184,6 +198,17 @@ def _same(world: World, want: Any, have: Any) -> bool:
     if isinstance(want, str) and isinstance(have, str) and _HOLE.search(want) and want != have:
         return bool(re.fullmatch(_pattern(world, want), have))
     return bool(want == have)
+
+
+def _compare_discovered(world: World, expected: Json) -> Iterator[str]:
+    """The HyperNodes found, by tier and label."""
+    ours = [
+        {"metadata": {"name": obj["metadata"]["name"], "labels": labels_of(obj)}, "spec": obj["spec"], "status": obj.get("status") or {}}
+        for obj in world.cluster.list(HYPER_NODE).objects
+    ]
+    ours.sort(key=lambda obj: (obj["spec"]["tier"], sorted(obj["metadata"]["labels"].items())))
+    if not _same(world, expected.get("discovered") or [], ours):
+        yield f"discovered: wanted {expected.get('discovered')}, is {ours}"
 
 
 def _compare_job(world: World, name: str, want: Json, have: Json, better: Json | None, path: str,

@@ -28,17 +28,9 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.cases("controllers", "ctl-[!ds]*.yaml")
+@pytest.mark.cases("controllers")
 def test_recorded_story(case: Path) -> None:
     """Final phases, who exists, and what the objects hold."""
     if case.stem in ELSEWHERE:
         pytest.skip(ELSEWHERE[case.stem])
-    assert play(cases.load(case)) == []
-
-
-@pytest.mark.cases("controllers", "ctl-[ds]*-0*.yaml")
-def test_recorded_story_of_dependencies_and_scale(case: Path) -> None:
-    """Likewise; discovery and sharding are not played here."""
-    if case.stem.startswith(("ctl-discovery", "ctl-sharding")):
-        pytest.skip("discovery and sharding are not played here")
     assert play(cases.load(case)) == []

@@ -66,6 +66,7 @@ class World:
         self.clock = VirtualClock(START)
         self.cluster = MemoryCluster(self.clock)
         self.cluster.load(_nodes())
+        self.cluster.load([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}])
         self.cluster.load([_queue("root", {"reclaimable": False}), _queue("default", {"parent": "root"})])
         if admission:
             paths = tuple(route.path for route in ROUTES)
