@@ -80,7 +80,7 @@ def _occupied(topologies: tuple[_Topology, ...]) -> BoolN | None:
 
 def rules(cls: TaskClass, neighbours: Neighbours, lookers: Lookers) -> Rules | None:
     """The filter of a class; None where neither it nor anyone else has a required term that concerns it."""
-    own = terms(cls.spec, cls.namespace) if cls.shape.own_affinity else []
+    own = terms(cls.shape, cls.namespace) if cls.shape.own_affinity else []
     affinity = [term for term in own if term.kind is Kind.AFFINITY]
     anti = [term for term in own if term.kind is Kind.ANTI_AFFINITY]
     against: dict[str, dict[int, int]] = defaultdict(dict)
@@ -147,7 +147,7 @@ class Preferences:
 
 def preferences(cls: TaskClass, neighbours: Neighbours, lookers: Lookers, hard_weight: int) -> Preferences | None:
     """The scorer of a class; None where no term concerns it. `hard_weight`: what others' required affinity is worth."""
-    own = terms(cls.spec, cls.namespace) if cls.shape.own_affinity else []
+    own = terms(cls.shape, cls.namespace) if cls.shape.own_affinity else []
     by_key = _by_key([term for term in own if term.kind in (Kind.PREFERRED, Kind.PREFERRED_NOT)], neighbours)
     theirs: dict[tuple[str, Kind], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     worth = {Kind.PREFERRED: 1, Kind.PREFERRED_NOT: -1}

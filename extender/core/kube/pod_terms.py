@@ -17,6 +17,7 @@ from extender.api.selectors import LabelSelector
 from extender.core.axis import IntN
 from extender.core.kube.neighbours import Neighbours, Weights
 from extender.core.plugin import TaskClass
+from extender.core.shapes import Shape
 
 
 class Kind(Enum):
@@ -56,8 +57,17 @@ class Term:
         return self.namespaces | frozenset(neighbours.namespaces_matching(self.namespace_selector))
 
 
-def terms(spec: PodSpec, namespace: str) -> list[Term]:
-    """All terms of a pod of that namespace."""
+def terms(shape: Shape, namespace: str) -> list[Term]:
+    """All terms of a pod of that shape and namespace. The shape keeps them from one session to the next."""
+    known = shape.extra.setdefault("pod_terms", {})
+    assert isinstance(known, dict)
+    if namespace not in known:
+        known[namespace] = _terms(shape.spec, namespace)
+    found: list[Term] = known[namespace]
+    return found
+
+
+def _terms(spec: PodSpec, namespace: str) -> list[Term]:
     if spec.affinity is None:
         return []
     found: list[Term] = []
@@ -98,9 +108,9 @@ class Lookers:
         self._by_label: dict[tuple[str, str], list[Looker]] = {}
         self._general: list[Looker] = []
         for group, (shape, namespace) in enumerate(groups):
-            spec = neighbours.snapshot.shapes[shape]
-            assert spec is not None
-            for term in terms(spec.spec, namespace):
+            of = neighbours.snapshot.shapes[shape]
+            assert of is not None
+            for term in terms(of, namespace):
                 self._index(Looker(group, term))
 
     def _index(self, looker: Looker) -> None:
