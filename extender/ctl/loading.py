@@ -252,7 +252,8 @@ def _objects(place: Found, document: object) -> Iterator[Found]:
 
 
 def _checked(found: Found) -> Found:
-    """What every rule after this one takes for granted about metadata."""
+    """What every rule after this one takes for granted."""
+    _bears(found)
     meta = found.manifest.get("metadata")
     if not isinstance(meta, dict):
         raise found.refuse("metadata: missing" if meta is None else f"metadata: must be a map, not {_sort(meta)}")

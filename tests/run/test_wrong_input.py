@@ -1,0 +1,245 @@
+"""Whatever is wrong with the input: one message with file, document and field, status 1 or 2, no output, no traceback."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from tests.run.conftest import Command
+
+JOB = """apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train}
+spec:
+  minAvailable: 1
+  tasks:
+  - {name: worker, replicas: 1, template: {spec: {containers: [{name: main, image: app}]}}}
+"""
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: p, annotations: {%s}}
+spec: {schedulerName: volcano, containers: [{name: main, image: app, resources: {requests: {cpu: %s}}}]}
+"""
+RING = """apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train}
+spec:
+  tasks:
+  - {name: a, replicas: 1, dependsOn: {name: [b]}, template: {spec: {containers: [{name: main, image: app}]}}}
+  - {name: b, replicas: 1, dependsOn: {name: [a]}, template: {spec: {containers: [{name: main, image: app}]}}}
+"""
+QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: %s}\nspec: {parent: %s}\n---\n"
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+CONF = """actions: "enqueue, alocate"
+tiers:
+- plugins: [{name: gang}]
+"""
+
+
+class Wrong(NamedTuple):
+    status: int
+    text: str | bytes
+    says: str
+
+
+FILES = {
+    "not yaml": Wrong(
+        2,
+        "kind: [",
+        "document 1: not YAML: while parsing a flow node, did not find expected node content (line 2, column 1)",
+    ),
+    "not yaml in the second document": Wrong(
+        2,
+        f"{JOB}---\nkind: {{",
+        "document 2: not YAML: while parsing a flow node, did not find expected node content (line 10, column 1)",
+    ),
+    "a key twice": Wrong(
+        2, "kind: Job\nspec: {queue: a, queue: b}", "document 1: not YAML: key 'queue' is given twice (line 2, column 18)"
+    ),
+    "a tab": Wrong(
+        2,
+        "kind:\n\tJob",
+        "document 1: not YAML: while scanning for the next token, found character that cannot start any token (line 2, column 1)",
+    ),
+    "an unknown tag": Wrong(
+        2,
+        "kind: !!python/object:os.system x",
+        "document 1: not YAML: could not determine a constructor for the tag "
+        "'tag:yaml.org,2002:python/object:os.system' (line 1, column 7)",
+    ),
+    "binary": Wrong(2, b"\x89PNG\r\n\x1a\n\x00", "not text: byte 0 is 0x89, which is no UTF-8"),
+    "a zero byte": Wrong(2, b"kind: Job\x00", "not text: byte 9 is 0x00"),
+    "very deep": Wrong(1, "a: " + "[" * 150 + "]" * 150, "document 1: nested more than 100 levels deep"),
+    "deeper than the parser goes": Wrong(
+        2,
+        "[" * 100_000,
+        "document 1: not YAML: while increasing flow level, exceeded maximum nesting depth (line 1, column 1001)",
+    ),
+    "an alias within itself": Wrong(1, "a: &a [*a]", "document 1: nested more than 100 levels deep"),
+    "a billion laughs": Wrong(
+        1,
+        LAUGHS,
+        "document 1: more than 2,000,000 values; a manifest of this size cannot be meant",
+    ),
+    "a list": Wrong(1, "- a\n- b\n", "document 1: a manifest is a map with apiVersion, kind and metadata, not a list"),
+    "a word": Wrong(1, "hello", "document 1: a manifest is a map with apiVersion, kind and metadata, not text"),
+    "no kind": Wrong(1, "apiVersion: v1\nmetadata: {name: a}", "document 1: kind: missing"),
+    "no apiVersion": Wrong(1, "kind: Pod\nmetadata: {name: a}", "document 1: apiVersion: missing"),
+    "an unknown kind": Wrong(
+        1,
+        "apiVersion: v1\nkind: Pood\nmetadata: {name: a}",
+        "document 1: kind: no kind 'Pood' of 'v1' is played here; did you mean 'Pod'?",
+    ),
+    "another version": Wrong(
+        1,
+        JOB.replace("v1alpha1", "v1"),
+        "document 1: apiVersion: Job is served as batch/v1 and batch.volcano.sh/v1alpha1, not as 'batch.volcano.sh/v1'",
+    ),
+    "a scheduler.conf among the manifests": Wrong(1, CONF, "document 1: this is a scheduler.conf; give it with --conf"),
+    "no metadata": Wrong(1, "apiVersion: v1\nkind: Pod", "document 1: metadata: missing"),
+    "a number for a name": Wrong(1, JOB.replace("train", "5"), "document 1: metadata.name: must be text, not 5"),
+    "a label that is no text": Wrong(
+        1,
+        JOB.replace("{name: train}", "{name: train, labels: {a: true}}"),
+        "document 1: metadata.labels[a]: must be text in quotes, not true",
+    ),
+    "a list for a spec": Wrong(
+        1, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: []", "document 1: spec: must be a map, not a list"
+    ),
+    "a List without items": Wrong(1, "apiVersion: v1\nkind: List", "document 1: items: missing"),
+    "a fault within a List": Wrong(
+        1,
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- {apiVersion: v1, kind: Bod}",
+        "document 1, items[1]: kind: no kind 'Bod' of 'v1' is played here; did you mean 'Pod'?",
+    ),
+    "the same twice": Wrong(1, f"{JOB}---\n{JOB}", 'document 2: Job train: jobs.batch.volcano.sh "train" already exists'),
+    "a bad quantity": Wrong(
+        1,
+        POD % ("", "2x"),
+        'document 1: Pod p: admission webhook "mutatepod.volcano.sh" denied the request: '
+        "spec.containers[0].resources.requests.cpu: '2x' is not a quantity (such as 500m, 2, 1.5Gi, 1e3)",
+    ),
+    "a bad quantity of a node": Wrong(
+        1,
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: lots}}",
+        'document 1: Node n: Node "n" is invalid: status.allocatable[cpu]: Invalid value: "lots": quantities must match the '
+        "regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ),
+    "a node that has nothing": Wrong(
+        1,
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n}",
+        "document 1: Node n: status.allocatable: missing; without it nothing fits there, give at least cpu, memory and pods",
+    ),
+    "a pod of no PodGroup": Wrong(
+        1,
+        POD % ("scheduling.k8s.io/group-name: gang", "1"),
+        "document 1: Pod p: metadata.annotations[scheduling.k8s.io/group-name]: no PodGroup 'default/gang' in these manifests",
+    ),
+    "a pod of no queue": Wrong(
+        1,
+        POD % ("scheduling.volcano.sh/queue-name: defalt", "1"),
+        "document 1: Pod p: metadata.annotations[scheduling.volcano.sh/queue-name]: no Queue 'defalt' in these manifests; "
+        "did you mean 'default'?",
+    ),
+    "a job of no queue": Wrong(
+        1,
+        JOB.replace("  minAvailable", "  queue: fast\n  minAvailable"),
+        "document 1: Job train: spec.queue: no Queue 'fast' in these manifests; known: default, root",
+    ),
+    "a job of no priority class": Wrong(
+        1,
+        JOB.replace("  minAvailable", "  priorityClassName: urgent\n  minAvailable"),
+        "document 1: Job train: spec.priorityClassName: no PriorityClass 'urgent' in these manifests; "
+        "known: system-cluster-critical, system-node-critical",
+    ),
+    "tasks that wait for each other": Wrong(
+        1,
+        RING,
+        'document 1: Job train: admission webhook "validatejob.volcano.sh" denied the request: '
+        "spec.tasks: tasks wait for each other in a cycle: a -> b -> a; dependsOn must be acyclic",
+    ),
+    "queues in a ring": Wrong(
+        1,
+        QUEUE % ("a", "b") + QUEUE % ("b", "a"),
+        'document 2: Queue b: admission webhook "validatequeue.volcano.sh" denied the request: '
+        "spec.parent: parent queue 'a' not found; create it first",
+    ),
+    "a bad time of arrival": Wrong(
+        1,
+        JOB.replace("{name: train}", "{name: train, annotations: {pumice.io/arrives-after: soon}}"),
+        "document 1: metadata.annotations[pumice.io/arrives-after]: 'soon' is not a duration (such as 300ms, 1.5s, 1h30m)",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", FILES.values(), ids=FILES)
+def test_a_wrong_file(pumice: Command, wrong: Wrong) -> None:
+    """The whole message, word by word."""
+    ran = pumice("run", "f.yaml", files={"f.yaml": wrong.text})
+    assert (ran.status, ran.fault, ran.out) == (wrong.status, f"f.yaml: {wrong.says}", "")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n---\n# here\n"], ids=["empty", "only comments"])
+def test_nothing_in_it(pumice: Command, text: str) -> None:
+    """There is no document that could be named."""
+    ran = pumice("run", "f.yaml", files={"f.yaml": text})
+    assert (ran.status, ran.fault, ran.out) == (2, "no manifests in f.yaml", "")
+
+
+COMMANDS = {
+    "no file": ((), 2, ""),
+    "a file that is missing": (("nowhere.yaml",), 2, "nowhere.yaml: no such file"),
+    "an empty folder": (("empty",), 2, "empty: no .yaml, .yml, .json file in this folder"),
+    "standard input twice": (("-", "-"), 2, "standard input (-) can be read once only"),
+    "a conf that is missing": (("job.yaml", "--conf", "no.conf"), 2, "no.conf: no such file"),
+    "a conf with a slip": (
+        ("job.yaml", "--conf", "slip.conf"), 1, "slip.conf: actions: unknown action 'alocate'; did you mean 'allocate'?",
+    ),
+    "a manifest without a conf for --conf": (
+        ("job.yaml", "--conf", "job.yaml"), 2,
+        "job.yaml: 0 ConfigMaps with a key 'volcano-scheduler.conf'; --conf needs one, or a plain scheduler.conf",
+    ),
+    "jobs for --nodes": (
+        ("job.yaml", "--nodes", "job.yaml"), 1, "job.yaml: document 1: kind: --nodes takes Nodes only, not Job train",
+    ),
+    "a bad time": (("job.yaml", "--until", "soon"), 2, ""),
+    "a negative time": (("job.yaml", "--until", "-5"), 2, ""),
+    "no such output": (("job.yaml", "-o", "xml"), 2, ""),
+    "a timeline of another sort": (
+        ("job.yaml", "--timeline", "t.pdf"), 2, "--timeline t.pdf: write a name that ends in .png or .svg",
+    ),
+    "a timeline nowhere": (("job.yaml", "--timeline", "no/t.png"), 2, "--timeline no/t.png: there is no folder no"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "status", "says"), COMMANDS.values(), ids=COMMANDS)
+def test_a_wrong_command(pumice: Command, words: tuple[str, ...], status: int, says: str) -> None:
+    """Where `says` is empty the words are the command line library's own."""
+    ran = pumice("run", *words, files={"job.yaml": JOB, "slip.conf": CONF, "empty/readme.txt": "no manifest"})
+    assert (ran.status, ran.out) == (status, "")
+    assert ran.fault == says if says else "Error: " in ran.err
+
+
+def test_two_configurations_among_the_manifests(pumice: Command) -> None:
+    """Neither is chosen by chance."""
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {volcano-scheduler.conf: 'actions: \"allocate\"'}\n"
+    ran = pumice("run", "a.yaml", "b.yaml", files={"a.yaml": text, "b.yaml": text.replace("name: a", "name: b")})
+    says = "b.yaml: document 1: a second volcano-scheduler.conf, the first is in a.yaml: document 1; choose one with --conf FILE"
+    assert (ran.status, ran.fault) == (2, says)
+
+
+def test_matplotlib_is_missing(pumice: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says what to install, before the run and not after it."""
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    ran = pumice("run", "job.yaml", "--timeline", "t.png", files={"job.yaml": JOB})
+    assert (ran.status, ran.fault) == (2, "--timeline needs matplotlib, which is not installed: pip install 'pumice[plot]'")
+
+
+def test_a_mistyped_field_is_told(pumice: Command) -> None:
+    """The API server drops it, as any does; the person hears of it."""
+    ran = pumice("run", "job.yaml", files={"job.yaml": JOB.replace("minAvailable", "minAvailabel")})
+    says = "warning: job.yaml: document 1: Job train: spec.minAvailabel: unknown field, passed over; did you mean 'minAvailable'?"
+    assert says in ran.err.splitlines()
