@@ -1,0 +1,397 @@
+"""Functions and methods by name. Each gets its own name, then the values (of a method first what it is called on).
+
+Source: the CEL specification; cel-go ext/strings, ext/sets; k8s.io/apiserver v0.36.1, pkg/cel/library."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from extender.api import quantity
+from extender.api.errors import InvalidObject
+from extender.core.dra.cel.values import (
+    INT64,
+    UINT64,
+    CelError,
+    Optional,
+    Quantity,
+    Semver,
+    Unsigned,
+    Value,
+    is_number,
+    no_overload,
+    same,
+    semver,
+    type_name,
+)
+
+Function = Callable[..., Value]
+
+
+def _typed(*types: type, body: Callable[..., Value]) -> Function:
+    """A function of values of exactly these types; a bool is no int."""
+
+    def checked(name: str, *values: Value) -> Value:
+        fits = len(values) == len(types) and all(
+            isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+            for value, wanted in zip(values, types, strict=True)
+        )
+        if not fits:
+            raise no_overload(name, *values)
+        return body(*values)
+
+    return checked
+
+
+# --- operators --------------------------------------------------------------------------------------------------------------
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Function:
+    def checked(name: str, a: Value, b: Value) -> bool:
+        alike = type(a) is type(b) and isinstance(a, (bool, str, bytes))
+        if not alike and not (is_number(a) and is_number(b)):
+            raise no_overload(name, a, b)
+        return compare(a, b)
+
+    return checked
+
+
+def _arithmetic(of_integers: Callable[[int, int], int], of_doubles: Callable[[float, float], float] | None) -> Function:
+    def checked(name: str, a: Value, b: Value) -> Value:
+        if type(a) is not type(b) or not is_number(a):
+            raise no_overload(name, a, b)
+        if isinstance(a, float):
+            if of_doubles is None:
+                raise no_overload(name, a, b)
+            return of_doubles(a, b)
+        return _integer(of_integers(int(a), int(b)), unsigned=isinstance(a, Unsigned))
+
+    return checked
+
+
+def _integer(value: int, *, unsigned: bool = False) -> int:
+    if value not in (UINT64 if unsigned else INT64):
+        raise CelError("integer overflow")
+    return Unsigned(value) if unsigned else value
+
+
+def _divided(a: int, b: int) -> int:
+    if b == 0:
+        raise CelError("division by zero")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(a: int, b: int) -> int:
+    if b == 0:
+        raise CelError("modulus by zero")
+    return a - b * _divided(a, b)
+
+
+def _double_divided(a: float, b: float) -> float:
+    if b:
+        return a / b
+    return float("nan") if a == 0 or a != a else float("inf") * a
+
+
+def _plus(name: str, a: Value, b: Value) -> Value:
+    if type(a) is type(b) and isinstance(a, (str, bytes, list)):
+        return a + b
+    return _ADD(name, a, b)
+
+
+def _minus(name: str, a: Value, *rest: Value) -> Value:
+    if rest:
+        return _SUBTRACT(name, a, *rest)
+    if not is_number(a) or isinstance(a, Unsigned):
+        raise no_overload(name, a)
+    return -a if isinstance(a, float) else _integer(-a)
+
+
+def _not(name: str, a: Value) -> bool:
+    if not isinstance(a, bool):
+        raise no_overload(name, a)
+    return not a
+
+
+def _in(name: str, a: Value, b: Value) -> bool:
+    if isinstance(b, list):
+        return any(same(a, item) for item in b)
+    if isinstance(b, dict):
+        return isinstance(a, (str, int)) and not isinstance(a, bool) and a in b
+    raise no_overload(name, a, b)
+
+
+_ADD = _arithmetic(operator.add, operator.add)
+_SUBTRACT = _arithmetic(operator.sub, operator.sub)
+
+
+# --- conversions -------------------------------------------------------------------------------------------------------------
+
+
+def _to_int(name: str, value: Value, *, unsigned: bool = False) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise no_overload(name, value)
+    try:
+        return _integer(int(value), unsigned=unsigned)
+    except (ValueError, OverflowError):
+        raise CelError(f"{value!r} is no {name}") from None
+
+
+def _to_double(name: str, value: Value) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise no_overload(name, value)
+    try:
+        return float(value)
+    except ValueError:
+        raise CelError(f"{value!r} is no double") from None
+
+
+def _to_string(name: str, value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}" if value != int(value) else str(int(value))
+    if isinstance(value, (int, str)):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode()
+    raise no_overload(name, value)
+
+
+def _to_bool(name: str, value: Value) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in ("1", "t", "true", "True", "TRUE", "0", "f", "false", "False", "FALSE"):
+        return value.lower() in ("1", "t", "true")
+    raise no_overload(name, value)
+
+
+def _size(name: str, value: Value) -> int:
+    if not isinstance(value, (str, bytes, list, dict)):
+        raise no_overload(name, value)
+    return len(value)
+
+
+# --- quantities and versions -------------------------------------------------------------------------------------------------
+
+
+def _quantity(text: str) -> Quantity:
+    try:
+        return Quantity(quantity.nanos(text))
+    except InvalidObject as error:
+        raise CelError(str(error)) from None
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.nanos(text)
+    except InvalidObject:
+        return False
+    return True
+
+
+def _whole(value: Quantity) -> int:
+    if value.nanos % quantity.NANO:
+        raise CelError("the quantity is no integer")
+    return _integer(value.nanos // quantity.NANO)
+
+
+def _version(text: str, loose: bool = False) -> Semver:
+    found = semver(text, loose=loose)
+    if found is None:
+        raise CelError(f"{text!r} is no semantic version such as 1.2.3")
+    return found
+
+
+def _compared(a: Any, b: Any) -> int:
+    return int(a > b) - int(a < b)
+
+
+def _of_either(body: Callable[[Any, Any], Value]) -> Function:
+    """Two quantities or two versions."""
+
+    def checked(name: str, *values: Value) -> Value:
+        if len(values) != 2 or type(values[0]) is not type(values[1]) or not isinstance(values[0], (Quantity, Semver)):
+            raise no_overload(name, *values)
+        return body(*values)
+
+    return checked
+
+
+def _moved(sign: int) -> Function:
+    def checked(name: str, *values: Value) -> Value:
+        match values:
+            case (Quantity(a), Quantity(b)):
+                return Quantity(a + sign * b)
+            case (Quantity(a), int(b)) if not isinstance(b, bool):
+                return Quantity(a + sign * b * quantity.NANO)
+        raise no_overload(name, *values)
+
+    return checked
+
+
+# --- texts and lists -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text.replace(r"\z", r"\Z"))
+    except re.error as error:
+        raise CelError(f"{text!r} is no regular expression: {error}") from None
+
+
+def _substring(text: str, start: int, *end: int) -> str:
+    last = end[0] if end else len(text)
+    if not 0 <= start <= last <= len(text):
+        raise CelError(f"index out of range: {start}, {last}")
+    return text[start:last]
+
+
+def _char_at(text: str, index: int) -> str:
+    if not 0 <= index <= len(text):
+        raise CelError(f"index out of range: {index}")
+    return text[index : index + 1]
+
+
+def _split(text: str, separator: str, *limit: int) -> list[str]:
+    most = limit[0] if limit else -1
+    if most == 0:
+        return []
+    if not separator:
+        parts = list(text)
+        return parts if most < 0 or len(parts) <= most else [*parts[: most - 1], "".join(parts[most - 1 :])]
+    return text.split(separator, most - 1 if most > 0 else -1)
+
+
+def _with_optional(first: tuple[type, ...], last: type, body: Callable[..., Value]) -> Function:
+    """A function whose last argument may be left out."""
+
+    def checked(name: str, *values: Value) -> Value:
+        types = (*first, last) if len(values) > len(first) else first
+        return _typed(*types, body=body)(name, *values)
+
+    return checked
+
+
+def _joined(items: list[Value], separator: str = "") -> str:
+    if not all(isinstance(item, str) for item in items):
+        raise no_overload("join", *items)
+    return separator.join(items)
+
+
+def _index_of(name: str, whole: Value, part: Value) -> int:
+    if isinstance(whole, str) and isinstance(part, str):
+        return whole.find(part)
+    if isinstance(whole, list):
+        return next((i for i, item in enumerate(whole) if same(item, part)), -1)
+    raise no_overload(name, whole, part)
+
+
+def _last_index_of(name: str, whole: Value, part: Value) -> int:
+    if isinstance(whole, str) and isinstance(part, str):
+        return whole.rfind(part)
+    if isinstance(whole, list):
+        return next((i for i in reversed(range(len(whole))) if same(whole[i], part)), -1)
+    raise no_overload(name, whole, part)
+
+
+def _sum(items: list[Value]) -> Value:
+    if not items:
+        return 0
+    total = items[0]
+    for item in items[1:]:
+        total = _plus("sum", total, item)
+    return total
+
+
+def _extreme(choose: Callable[[Any], Any]) -> Callable[[list[Value]], Value]:
+    def found(items: list[Value]) -> Value:
+        if not items:
+            raise CelError("an empty list has neither smallest nor largest")
+        for item in items[1:]:
+            _ordered(operator.lt)("min", items[0], item)
+        return choose(items)
+
+    return found
+
+
+def _is_sorted(items: list[Value]) -> bool:
+    return all(_ordered(operator.le)("isSorted", a, b) for a, b in pairwise(items))
+
+
+def _contains_all(whole: list[Value], part: list[Value]) -> bool:
+    return all(any(same(item, other) for other in whole) for item in part)
+
+
+def _includes(name: str, whole: Value, part: Value) -> bool:
+    """Lists hold it; anything else is it."""
+    del name
+    return any(same(item, part) for item in whole) if isinstance(whole, list) else same(whole, part)
+
+
+def _value_of(optional: Optional) -> Value:
+    if not optional.there:
+        raise CelError("the optional has no value")
+    return optional.value
+
+
+def _or_value(name: str, optional: Value, other: Value) -> Value:
+    if not isinstance(optional, Optional):
+        raise no_overload(name, optional, other)
+    return optional.value if optional.there else other
+
+
+FUNCTIONS: dict[str, Function] = {
+    "==": lambda name, a, b: same(a, b),  # noqa: ARG005
+    "!=": lambda name, a, b: not same(a, b),  # noqa: ARG005
+    "<": _ordered(operator.lt), "<=": _ordered(operator.le), ">": _ordered(operator.gt), ">=": _ordered(operator.ge),
+    "in": _in, "!": _not, "+": _plus, "-": _minus,
+    "*": _arithmetic(operator.mul, operator.mul), "/": _arithmetic(_divided, _double_divided),
+    "%": _arithmetic(_remainder, None),
+    "int": _to_int, "uint": lambda name, value: _to_int(name, value, unsigned=True), "double": _to_double,
+    "string": _to_string, "bool": _to_bool, "dyn": lambda name, value: value,  # noqa: ARG005
+    "type": lambda name, value: type_name(value),  # noqa: ARG005
+    "size": _size,
+    "matches": _typed(str, str, body=lambda text, pattern: _pattern(pattern).search(text) is not None),
+    "quantity": _typed(str, body=_quantity), "isQuantity": _typed(str, body=_is_quantity),
+    "semver": _with_optional((str,), bool, _version),
+    "isSemver": _with_optional((str,), bool, lambda text, loose=False: semver(text, loose=loose) is not None),
+    "optional.of": lambda name, value: Optional(True, value),  # noqa: ARG005
+    "optional.none": lambda name: Optional(False),  # noqa: ARG005
+    "sets.contains": _typed(list, list, body=_contains_all),
+    "sets.equivalent": _typed(list, list, body=lambda a, b: _contains_all(a, b) and _contains_all(b, a)),
+    "sets.intersects": _typed(list, list, body=lambda a, b: any(same(x, y) for x in a for y in b)),
+}  # fmt: skip
+
+METHODS: dict[str, Function] = {
+    "size": _size,
+    "startsWith": _typed(str, str, body=str.startswith), "endsWith": _typed(str, str, body=str.endswith),
+    "contains": _typed(str, str, body=lambda text, part: part in text), "matches": FUNCTIONS["matches"],
+    "find": _typed(str, str, body=lambda text, pattern: (_pattern(pattern).search(text) or [""])[0]),
+    "lowerAscii": _typed(str, body=lambda text: "".join(c.lower() if c.isascii() else c for c in text)),
+    "upperAscii": _typed(str, body=lambda text: "".join(c.upper() if c.isascii() else c for c in text)),
+    "trim": _typed(str, body=str.strip), "charAt": _typed(str, int, body=_char_at),
+    "substring": _with_optional((str, int), int, _substring), "split": _with_optional((str, str), int, _split),
+    "replace": _with_optional((str, str, str), int, str.replace), "join": _with_optional((list,), str, _joined),
+    "indexOf": _index_of, "lastIndexOf": _last_index_of, "includes": _includes,
+    "sum": _typed(list, body=_sum), "min": _typed(list, body=_extreme(min)), "max": _typed(list, body=_extreme(max)),
+    "isSorted": _typed(list, body=_is_sorted),
+    "compareTo": _of_either(_compared),
+    "isGreaterThan": _of_either(operator.gt), "isLessThan": _of_either(operator.lt),
+    "sign": _typed(Quantity, body=lambda value: _compared(value.nanos, 0)),
+    "isInteger": _typed(Quantity, body=lambda value: value.nanos % quantity.NANO == 0),
+    "asInteger": _typed(Quantity, body=_whole),
+    "asApproximateFloat": _typed(Quantity, body=lambda value: value.nanos / quantity.NANO),
+    "add": _moved(1), "sub": _moved(-1),
+    "major": _typed(Semver, body=lambda version: version.numbers[0]),
+    "minor": _typed(Semver, body=lambda version: version.numbers[1]),
+    "patch": _typed(Semver, body=lambda version: version.numbers[2]),
+    "hasValue": _typed(Optional, body=lambda optional: optional.there), "value": _typed(Optional, body=_value_of),
+    "orValue": _or_value,
+    "or": _typed(Optional, Optional, body=lambda optional, other: optional if optional.there else other),
+}  # fmt: skip
