@@ -42,6 +42,8 @@ class _Number(NamedTuple):
 
 def nanos(quantity: str | int | float, path: str = "") -> int:
     """The exact value in nano-units. Raises InvalidObject naming `path`."""
+    if type(quantity) is str and (value := _parse(quantity)) is not None:  # as nearly all are written
+        return value
     return _nanos(_text(quantity, path), path)
 
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.api import quantity
 from extender.api.labels import QUEUE_ALLOCATION_GATE
 from extender.api.meta import Key
 from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, effective_requests
@@ -18,6 +19,7 @@ from extender.core.axis import Axis, IntR
 
 # What kube-scheduler assumes for a container that asks nothing (k8s.io/kubernetes pkg/scheduler/util/pod_resources.go)
 _FILL = {"cpu": "100m", "memory": str(200 * 1024 * 1024)}
+_FILL_NANOS = {name: quantity.nanos(amount) for name, amount in _FILL.items()}
 
 
 @dataclass(eq=False, slots=True)
@@ -107,14 +109,21 @@ def nonzero_requests(spec: PodSpec, requests: dict[str, int]) -> NDArray[np.int6
 
     Where the pod itself names requests, only what nobody names is filled. Source: k8s.io/kubernetes v1.36.1,
     pkg/scheduler/framework/types.go, CalculateResource."""
-    fill = {name: amount for name, amount in _FILL.items() if not spec.pod_level or name not in requests}
-    filled = effective_requests(
-        msgspec.structs.replace(
-            spec,
-            containers=tuple(_filled(c, fill) for c in spec.containers),
-            init_containers=tuple(_filled(c, fill) for c in spec.init_containers or ()),
+    if not spec.init_containers and spec.resources is None:
+        filled = dict(requests)
+        for container in spec.containers:
+            for name, amount in _FILL_NANOS.items():
+                if name not in (container.resources.requests or ()):
+                    filled[name] = filled.get(name, 0) + amount
+    else:
+        fill = {name: amount for name, amount in _FILL.items() if not spec.pod_level or name not in requests}
+        filled = effective_requests(
+            msgspec.structs.replace(
+                spec,
+                containers=tuple(_filled(c, fill) for c in spec.containers),
+                init_containers=tuple(_filled(c, fill) for c in spec.init_containers or ()),
+            )
         )
-    )
     return np.array([-(-filled.get("cpu", 0) // 10**6), -(-filled.get("memory", 0) // 10**9)], dtype=np.int64)
 
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.api.pod import effective_requests
 from extender.core.axis import FloatN, IntN, IntNR
 from extender.core.kube.normalise import MAX
 from extender.core.plugin import TaskClass
@@ -24,7 +25,8 @@ def scored_request(cls: TaskClass) -> IntN:
     NodeResourcesFit passes over requests of the pod itself here, though its filter and the nodes' sums do count them."""
     if not cls.spec.pod_level:
         return cls.nonzero
-    return nonzero_requests(msgspec.structs.replace(cls.spec, resources=None), {})
+    without = msgspec.structs.replace(cls.spec, resources=None)
+    return nonzero_requests(without, effective_requests(without))
 
 
 def least_allocated(requested: IntNR, allocatable: IntNR) -> IntN:
