@@ -19,7 +19,7 @@ import yaml
 
 from extender.actions import ACTIONS
 from extender.api import labels, meta, podgroup
-from extender.api.errors import PumiceError
+from extender.api.errors import ConfError, PumiceError
 from extender.api.meta import Json
 from extender.api.operations import Bind, Evict, PatchStatus
 from extender.core import status as st
@@ -56,9 +56,13 @@ def out_of_scope(case: Mapping[str, Any]) -> str | None:
         return f"no {', '.join(sorted(set(missing)))}"
     if case.get("hypernodes"):
         return "no HyperNodes"
-    known = {kind.name for kind in meta.KINDS}
-    strange = {obj["kind"] for obj in case["objects"]} - known
-    return f"no {', '.join(sorted(strange))}" if strange else None
+    if devices := sorted({obj["kind"] for obj in case["objects"]} & {"ResourceSlice", "DeviceClass"}):
+        return f"no allocation of devices ({', '.join(devices)})"
+    try:
+        conf_of(case)
+    except ConfError as error:
+        return str(error)  # a file that is refused; the record was made past the check
+    return None
 
 
 def conf_of(case: Mapping[str, Any], *, random_ties: bool = False) -> Conf:
