@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from controller.feed import Feed
 from controller.reconciler import Controller, Decision, NotYet, Settings
-from controller.selection import ALL
+from controller.selection import chosen
 from controller.store import Change, Store
 from controller.workqueue import WorkQueue
 from controller.writing import Apply, Failure, Recorder, carry_out, spread
@@ -48,7 +48,7 @@ class Manager:
                  apply: Apply | None = None) -> None:  # fmt: skip
         self._cluster, self._clock, self._settings = cluster, clock, settings
         self._apply = apply or partial(carry_out_on, events=EventRecorder(clock, COMPONENT))
-        self._controllers = controllers = [make() for make in ALL] if controllers is None else controllers
+        self._controllers = controllers = chosen() if controllers is None else controllers
         self._recorder = Recorder(cluster)
         self._lock = threading.RLock()
         self._wake = threading.Condition(self._lock)

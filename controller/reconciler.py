@@ -16,6 +16,7 @@ from extender.api.operations import Operation
 DEFAULT_SCHEDULERS = ("volcano",)
 MAX_REQUEUE = 15  # --max-requeue-num
 CONFIGURATION = Key("volcano-system", "volcano-controller-configmap")  # of HyperNode discovery
+SHARDING = Key("volcano-system", "volcano-sharding-configmap")  # --sharding-configmap, --sharding-configmap-namespace
 
 
 class NotYet(PumiceError):
@@ -68,6 +69,7 @@ class Settings:
     inherit_owner_annotations: bool = True
     workload_support: bool = True
     configuration: Key = CONFIGURATION
+    sharding: Key = SHARDING
     workers: int = 3
     make_keys: Callable[[], tuple[str, str]] | None = field(default=None, repr=False)  # for tests: an RSA pair takes long
 

@@ -11,6 +11,7 @@ from controller.hypernode import HyperNodeController
 from controller.job.controller import JobController
 from controller.jobflow import JobFlowController
 from controller.jobtemplate import JobTemplateController
+from controller.nodeshard import ShardingController
 from controller.podgroup import PodGroupController
 from controller.queue import QueueController
 from controller.reconciler import Controller
@@ -26,18 +27,19 @@ ALL: tuple[Callable[[], Controller], ...] = (
     CronJobController,
     HyperNodeController,
     ColocationController,
+    ShardingController,
 )
-ELSEWHERE = ("sharding-controller",)  # names that --controllers may hold although there is no such controller here
+DEFAULT = ("*", "-sharding-controller")  # --controllers
 
 
-def chosen(words: Sequence[str]) -> list[Controller]:
+def chosen(words: Sequence[str] = DEFAULT) -> list[Controller]:
     """The controllers that --controllers asks for: the first word about one decides, else "*" or nothing at all.
 
     Raises ConfError for a name given twice, or one that is none."""
     known = {make().name: make for make in ALL}
     named = [word.lstrip("+-") for word in words if word != "*"]
     for name in named:
-        if name not in known and name not in ELSEWHERE:
+        if name not in known:
             raise ConfError(f"--controllers: there is no controller '{name}'{nearest(name, known)}")
         if named.count(name) > 1:
             raise ConfError(f"--controllers: '{name}' is given more than once")

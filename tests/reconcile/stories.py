@@ -77,7 +77,8 @@ def play(story: Json) -> list[str]:
         if number == listed and result.get("objects") and not any("phase" in job for job in _jobs(better).values()):
             found += _compare_objects(world, result["objects"], better, varies)
     mended = {f"Job/{name}" for name, job in _jobs(better).items() if "phase" in job}
-    found += _compare_phases(world, {name: seen for name, seen in result.get("phasesSeen", {}).items() if name not in mended}, varies)
+    phases = {name: seen for name, seen in result.get("phasesSeen", {}).items() if name not in mended}
+    found += _compare_phases(world, phases, varies)
     if "events" in result and "events" not in varies and not mended:
         found += _compare_events(world, result["events"])
     return found
@@ -203,7 +204,11 @@ def _same(world: World, want: Any, have: Any) -> bool:
 def _compare_discovered(world: World, expected: Json) -> Iterator[str]:
     """The HyperNodes found, by tier and label."""
     ours = [
-        {"metadata": {"name": obj["metadata"]["name"], "labels": labels_of(obj)}, "spec": obj["spec"], "status": obj.get("status") or {}}
+        {
+            "metadata": {"name": obj["metadata"]["name"], "labels": labels_of(obj)},
+            "spec": obj["spec"],
+            "status": obj.get("status") or {},
+        }
         for obj in world.cluster.list(HYPER_NODE).objects
     ]
     ours.sort(key=lambda obj: (obj["spec"]["tier"], sorted(obj["metadata"]["labels"].items())))

@@ -192,8 +192,8 @@ def test_threads() -> None:
 
 
 CHOICES = {
-    "nothing said": ([], 9),
-    "all but one": (["*", "-gc-controller"], 8),
+    "nothing said": ([], 10),
+    "all but one": (["*", "-gc-controller"], 9),
     "one only": (["gc-controller"], 1),
     "one more than none": (["+gc-controller"], 1),
     "the default": (["*", "-sharding-controller"], 9),
