@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from extender.actions import ACTIONS
 from extender.api import meta
 from extender.api.meta import Json
-from extender.api.operations import Evict
+from extender.api.operations import Bind, Evict
 from extender.core import conf, status
 from extender.core.mirror import Mirror
 from extender.core.scheduling import schedule
@@ -125,6 +126,38 @@ def test_whoever_was_evicted_may_be(world: World, between: str) -> None:
 def test_a_gang_that_evicts_comes_to_run(world: World) -> None:
     ssn, _ = run(world)
     assert all(ssn.job_pipelined(ssn.job_of(task)) for task in ssn.evicted_for.values())
+
+
+ROUNDS = 10
+
+
+@settings(max_examples=25, deadline=None)
+@given(worlds())
+def test_evictions_come_to_an_end(world: World) -> None:
+    """Whoever is evicted comes back as a new pod at once; after a few sessions nobody is evicted any more."""
+    objects = {(obj["kind"], obj["metadata"]["name"]): copy.deepcopy(obj) for obj in world.objects}
+    text = CONF.format(actions="allocate, preempt, reclaim, backfill", between=ONE_TIER, aware="false")
+    loaded = conf.load(text, PLUGINS, ACTIONS)
+    evictions: list[int] = []
+    for _ in range(ROUNDS):
+        mirror = Mirror()
+        for obj in objects.values():
+            mirror.apply(meta.kind_of(obj), "ADDED", obj)
+        result = schedule(Snapshot.build(mirror), loaded, now=1_800_000_000.0)
+        evictions.append(0)
+        for operation in result.operations:
+            if isinstance(operation, Evict):
+                evictions[-1] += 1
+                _place(objects["Pod", operation.pod.name], None)
+            elif isinstance(operation, Bind):
+                _place(objects["Pod", operation.pod.name], operation.node)
+    assert evictions[-3:] == [0, 0, 0], evictions
+
+
+def _place(pod: Json, on: str | None) -> None:
+    """The pod runs on the node, or is new and has none."""
+    pod["spec"] = {**pod["spec"], "nodeName": on or ""}
+    pod["status"] = {"phase": "Running" if on else "Pending"}
 
 
 COLUMNS = (
