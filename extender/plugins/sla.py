@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from extender.api import duration, labels
 from extender.api.errors import InvalidObject
+from extender.api.meta import Time
 from extender.core.plugin import Arguments, Plugin, Vote
 from extender.core.session import Session
 
@@ -52,6 +53,10 @@ class Sla(Plugin[SlaArgs]):
         return Vote.PERMIT if deadline is not None and ssn.now >= deadline else Vote.ABSTAIN
 
     job_pipelined = job_enqueueable
+
+    def next_due(self, ssn: Session) -> Time | None:
+        """The first deadline that is still to come."""
+        return min((when for when in self._deadlines.values() if when is not None and when > ssn.now), default=None)
 
 
 def _own_waiting(ssn: Session, job: int) -> float | None:

@@ -79,6 +79,17 @@ def test_what_waits_says_why() -> None:
     assert [waiting.job.partition("-")[0] for waiting in outcome.waiting] == ["default/huge"]
 
 
+def test_a_deadline_is_not_jumped_over() -> None:
+    """A job that is kept out is let in when it has waited long enough, although nothing else happens."""
+    text = "actions: 'enqueue, allocate'\ntiers:\n- plugins: [{name: sla, arguments: {sla-waiting-time: 10m}}, {name: gang}]\n"
+    conf = load(text + "- plugins: [{name: overcommit}]\n", PLUGINS, ACTIONS)
+    world = Local(conf, VirtualClock(START), components=["scheduler"])
+    late = podgroup("late").phase("Pending").asks(cpu=64).created(START)
+    world.load([node("n1").cpu(2), late, task("late-0", "late").cpu(1)])
+    outcome = world.run()
+    assert [span.bound and span.bound - START for span in outcome.pods] == [600]
+
+
 def test_until_a_second() -> None:
     """A number ends the run then, whatever is still going on."""
     world = local()
