@@ -164,23 +164,28 @@ def _in_namespace(obj: Json) -> Json:
 
 # --- words --------------------------------------------------------------------------------------------------------------------
 
+_HEADINGS = {
+    "TaintToleration": "TAINTS", "NodeAffinity": "NODE-AFFINITY", "NodeResourcesFit": "FREE-ROOM", "PodTopologySpread": "SPREAD",
+    "InterPodAffinity": "POD-AFFINITY", "NodeResourcesBalancedAllocation": "BALANCE", "ImageLocality": "IMAGES",
+}  # fmt: skip
+_NOT_NAMED = "the pod's node affinity names other nodes"
 
-def table(found: Mapping[str, Any]) -> list[str]:
-    """Nodes that pass, best first, with every scorer's points; then those that are refused, and why."""
-    scorers = list(found["score"])
-    total = found["total"]
-    header = ["NODE", "VERDICT", *(f"{scorer}*{found['weight'][scorer]}".upper() for scorer in scorers), "TOTAL"]
+
+def table(said: Mapping[str, Any]) -> list[str]:
+    """Nodes that pass, best first, with every scorer's points; then those that are refused, by whom and why."""
+    scorers, total = said["score"], said["total"]
+    header = ["NODE", "TOTAL", *(f"{_HEADINGS[scorer]}*{said['weight'][scorer]}" for scorer in scorers), "VERDICT"]
     rows = [
-        [node, "passes", *(str(found["score"][scorer][node]) for scorer in scorers), str(total[node])]
+        [node, str(total[node]), *(str(points[node]) for points in scorers.values()), "passes"]
         for node in sorted(total, key=lambda node: (-total[node], node))
     ]
     rows += [
-        [node, f"{verdict['plugin']}: {', '.join(verdict.get('reasons', ('named by none of its terms',)))}"]
-        for node, verdict in sorted(found["filter"].items())
+        [node, "-", *("-" for _ in scorers), f"{verdict['plugin']}: {', '.join(verdict.get('reasons', [_NOT_NAMED]))}"]
+        for node, verdict in sorted(said["filter"].items())
         if not verdict["ok"]
     ]
-    widths = [max(len(row[i]) for row in [header, *rows] if len(row) > i) for i in range(len(header))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in [header, *rows]]
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [header, *rows]]
 
 
 @click.command()

@@ -51,12 +51,21 @@ NODES = [
 
 def test_the_table_has_the_best_node_first_and_says_why_others_are_out(file: Write) -> None:
     lines = invoke(file("pod.yaml", pod().cpu(2)), file("cluster.yaml", *NODES)).output.splitlines()
-    assert [line.split()[0] for line in lines] == ["NODE", "n3", "n1", "n2", "n4"]
-    assert lines[0].split()[1:3] == ["VERDICT", "TAINTTOLERATION*3"]
-    assert lines[0].endswith("TOTAL")
-    assert lines[1].split()[1] == "passes"
-    assert lines[3] == "n2    NodeResourcesFit: Insufficient cpu"
-    assert lines[4] == "n4    TaintToleration: node(s) had untolerated taint(s)"
+    assert lines == [
+        "NODE  TOTAL  TAINTS*3  FREE-ROOM*1  BALANCE*1  IMAGES*1  VERDICT",
+        "n3    454    100       86           68         0         passes",
+        "n1    435    100       73           62         0         passes",
+        "n2    -      -         -            -          -         NodeResourcesFit: Insufficient cpu",
+        "n4    -      -         -            -          -         TaintToleration: node(s) had untolerated taint(s)",
+    ]
+
+
+def test_a_node_that_no_term_names_is_explained(file: Write) -> None:
+    field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+    asked = file("pod.yaml", pod().with_("spec.affinity.nodeAffinity", affinity))
+    lines = invoke(asked, file("cluster.yaml", *NODES[:2])).output.splitlines()
+    assert lines[2].endswith("PreFilter: the pod's node affinity names other nodes")
 
 
 def test_the_total_is_that_of_weighted_points(file: Write) -> None:
