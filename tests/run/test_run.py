@@ -1,0 +1,324 @@
+"""What `pumice run` gives back: the shape of its JSON, exit statuses, order of creation, time, the timeline, --help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from extender.ctl.progress import Progress
+from tests.run.conftest import Command
+
+NODES = "--nodes", "2x cpu=8,memory=16Gi"
+
+
+def job(name: str, replicas: int = 2, cpu: str = "1", *, queue: str = "default", seconds: int = 0, after: str = "") -> str:
+    """A gang; it runs for ever where no seconds are given."""
+    notes = {"pumice.io/run-seconds": str(seconds)} if seconds else {}
+    resources = {"requests": {"cpu": cpu, "memory": "1Gi"}}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app", "resources": resources}]}
+    task = {"name": "worker", "replicas": replicas, "template": {"metadata": {"annotations": notes}, "spec": pod}}
+    metadata = {"name": name, "annotations": {"pumice.io/arrives-after": after} if after else {}}
+    spec = {"queue": queue, "minAvailable": replicas, "tasks": [task]}
+    return "---\n" + yaml.safe_dump(
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+    )
+
+
+QUEUE = """---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: %s}
+spec: {weight: 2%s}
+"""
+POD = """---
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec: {schedulerName: %s, containers: [{name: main, image: app, resources: {requests: {cpu: 1}}}]}
+"""
+
+
+# --- exit status --------------------------------------------------------------------------------------------------------
+
+STATUSES = {
+    "all is placed": (job("a"), 0),
+    "all is done": (job("a", seconds=5), 0),
+    "only queues": (QUEUE % ("team", ""), 0),
+    "something must wait": (job("a", 2, "5") + job("b", 2, "5"), 3),
+    "something never fits": (job("a", 1, "9"), 4),
+    "one waits, another never fits": (job("a", 2, "5") + job("b", 2, "5") + job("c", 1, "20"), 4),
+    "a pod of nobody's scheduler": (POD % ("p", "my-scheduler"), 3),
+    "a pod of the default scheduler": (POD % ("p", "default-scheduler"), 0),
+}
+
+
+@pytest.mark.parametrize(("text", "status"), STATUSES.values(), ids=STATUSES)
+def test_exit_status(pumice: Command, text: str, status: int) -> None:
+    """0 placed, 3 must wait, 4 never fits; the largest counts."""
+    assert pumice("run", "f.yaml", *NODES, files={"f.yaml": text}).status == status
+
+
+# --- output -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_shape_of_the_json(pumice: Command) -> None:
+    """As docs/run.md has it."""
+    text = job("train", 2, "5") + job("waits", 1, "4") + job("short", 1, "1", seconds=10)
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": text})
+    told = json.loads(ran.out)
+    groups = {name.rsplit("/", 1)[-1].split("-")[0]: phase for name, phase in told.pop("podgroups").items()}
+    podgroup = told["waiting"][0].pop("podgroup")
+    assert groups == {"train": "Running", "waits": "Inqueue"}
+    assert podgroup.startswith("default/waits-")
+    assert told == {
+        "pods": {
+            "default/train-worker-0": {"node": "node-1", "phase": "Running"},
+            "default/train-worker-1": {"node": "node-2", "phase": "Running"},
+            "default/waits-worker-0": {"node": "", "phase": "Pending"},
+            "default/short-worker-0": {"node": told["pods"]["default/short-worker-0"]["node"], "phase": "Succeeded"},
+        },
+        "jobs": {"default/train": "Running", "default/waits": "Pending", "default/short": "Completed"},
+        "queues": told["queues"],
+        "waiting": [
+            {
+                "job": "default/waits",
+                "reason": "InsufficientResources",
+                "message": "0/2 nodes are unavailable: 2 Insufficient cpu.",
+                "numbers": told["waiting"][0]["numbers"],
+            }
+        ],
+        "clock": told["clock"],
+        "ended": "settled",
+        "cycles": told["cycles"],
+    }
+    assert told["queues"]["default"]["state"] == "Open"
+    assert told["queues"]["default"]["allocated"]["cpu"] == "10"
+    assert told["waiting"][0]["numbers"] | {"tasks": 1, "minAvailable": 1} == told["waiting"][0]["numbers"]
+    assert told["clock"] > 10
+
+
+def test_yaml_says_the_same_as_json(pumice: Command) -> None:
+    """Only the notation differs."""
+    files = {"f.yaml": job("train", 2, "5") + job("waits", 1, "4")}
+    as_json = pumice("run", "f.yaml", *NODES, "-o", "json", files=files)
+    as_yaml = pumice("run", "f.yaml", *NODES, "-o", "yaml", files=files)
+    assert yaml.safe_load(as_yaml.out) == json.loads(as_json.out)
+
+
+def test_two_runs_are_the_same(pumice: Command) -> None:
+    """Time is virtual and chance has a seed."""
+    files = {"f.yaml": job("a", 3, "2", seconds=30) + job("b", 3, "4")}
+    first, second = (pumice("run", "f.yaml", *NODES, "-o", "json", files=files) for _ in range(2))
+    assert first == second
+
+
+def test_the_tables(pumice: Command) -> None:
+    """Jobs, the reason of what waits, nodes and queues; no colours where nobody looks."""
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": job("train", 2, "5") + job("waits", 1, "4")})
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert "default/train Running 2/2 default node-1, node-2 1s" in lines
+    assert "node-1 1 ██████░░░░ 5/8 █░░░░░░░░░ 1Gi/16Gi" in lines
+    assert any(line.startswith("default/waits waits: 0/2 nodes are unavailable: 2 Insufficient cpu.") for line in lines)
+    assert "\x1b" not in ran.out + ran.err
+
+
+def test_many_lines_are_cut(pumice: Command) -> None:
+    """A thousand rows help nobody; what waits is shown first."""
+    text = "".join(job(f"j{i}", 1) for i in range(60))
+    ran = pumice("run", "f.yaml", "--nodes", "30x cpu=1,memory=16Gi", files={"f.yaml": text})
+    assert "... and 20 more   20 Running" in ran.out
+    assert "all 30, 14 not shown" in ran.out
+    assert "... and 10 more jobs wait" in ran.out
+
+
+# --- what is read -------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_cluster(pumice: Command) -> None:
+    """It is made where there are no nodes, and it is said so."""
+    ran = pumice("run", "f.yaml", "-o", "json", files={"f.yaml": job("a", 5, "20")})
+    assert "no nodes given: default cluster 4x cpu=32,memory=128Gi,nvidia.com/gpu=8" in ran.err
+    assert json.loads(ran.out)["waiting"][0]["message"].startswith("gang of 5: 4 fit, 1 lack a node")
+
+
+def test_json_lists_and_standard_input(pumice: Command) -> None:
+    """kubectl's own output is a List in JSON."""
+    items = [yaml.safe_load(job("a")), yaml.safe_load(job("b"))]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    from_file = pumice("run", "f.json", *NODES, "-o", "json", files={"f.json": text})
+    from_stdin = pumice("run", "-", *NODES, "-o", "json", stdin=text)
+    assert json.loads(from_file.out)["jobs"] == {"default/a": "Running", "default/b": "Running"}
+    assert from_stdin.out == from_file.out
+
+
+def test_a_folder_is_read_by_name(pumice: Command) -> None:
+    """Recursively, hidden files and other suffixes left out."""
+    files = {
+        "d/2/a.yaml": job("second"),
+        "d/1/b.yml": job("first"),
+        "d/1/c.yaml": job("first"),
+        "d/readme.md": "not: [a manifest",
+        "d/.hidden/c.yaml": "not: [a manifest",
+    }
+    ran = pumice("run", "d", *NODES, files=files)
+    assert ran.fault == 'd/1/c.yaml: document 1: Job first: jobs.batch.volcano.sh "first" already exists'
+    (Path("d") / "1" / "c.yaml").unlink()
+    ran = pumice("run", "d", *NODES, "-o", "json")
+    assert json.loads(ran.out)["jobs"] == {"default/first": "Running", "default/second": "Running"}
+
+
+def test_what_is_needed_is_created_first(pumice: Command) -> None:
+    """A job before its queue, that before its parent, and the nodes last."""
+    node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n"
+    text = job("a", queue="child") + QUEUE % ("child", ", parent: above") + QUEUE % ("above", "") + node
+    ran = pumice("run", "f.yaml", "-o", "json", files={"f.yaml": text})
+    assert json.loads(ran.out)["jobs"] == {"default/a": "Running"}
+
+
+def test_kinds_without_bearing_are_passed_over(pumice: Command) -> None:
+    """Charts bring them along."""
+    role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\n"
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": role + job("a")})
+    assert (ran.status, "passed over, without bearing on scheduling: 1 Role" in ran.err) == (0, True)
+
+
+def test_objects_as_a_cluster_wrote_them(pumice: Command) -> None:
+    """`kubectl get -o yaml`: a running pod holds its room; an owner that is not among the objects does not take it along."""
+    pod = yaml.safe_load(POD % ("p", "default-scheduler"))
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r-uid", "controller": True}
+    pod["metadata"] |= {"resourceVersion": "17", "uid": "p-uid", "ownerReferences": [owner]}
+    pod["spec"] |= {"nodeName": "node-2"}
+    pod["status"] = {"phase": "Running"}
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": "---\n" + yaml.safe_dump(pod) + job("a", 2, "8")})
+    assert json.loads(ran.out)["pods"]["default/p"] == {"node": "node-2", "phase": "Running"}
+    assert ran.status == 3
+
+
+def test_a_queue_that_is_there_already_is_changed(pumice: Command) -> None:
+    """As `kubectl apply` would: every cluster has the queue `default`."""
+    ran = pumice(
+        "run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": QUEUE % ("default", ", capability: {cpu: 1}") + job("a")}
+    )
+    assert ran.status == 4
+    assert "capability 1 of queue default" in json.loads(ran.out)["waiting"][0]["message"]
+
+
+# --- configuration ------------------------------------------------------------------------------------------------------
+
+CONF = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}%s]\n'
+
+
+def _map(conf: str) -> str:
+    data = {"volcano-scheduler.conf": conf}
+    return "---\n" + yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data})
+
+
+def test_where_the_configuration_comes_from(pumice: Command) -> None:
+    """--conf, plain or within a ConfigMap, or a ConfigMap among the manifests: binpack puts both pods on one node."""
+    packed = CONF % ", {name: binpack}"
+    files = {
+        "f.yaml": job("a", 2, "2"),
+        "with.yaml": job("a", 2, "2") + _map(packed),
+        "plain.conf": packed,
+        "map.yaml": _map(packed),
+    }
+    for words in (("with.yaml",), ("f.yaml", "--conf", "plain.conf"), ("f.yaml", "--conf", "map.yaml")):
+        ran = pumice("run", *words, *NODES, "-o", "json", files=files)
+        assert {pod["node"] for pod in json.loads(ran.out)["pods"].values()} == {"node-1"}, words
+    assert "scheduler.conf: from with.yaml: document 2: ConfigMap c" in pumice("run", "with.yaml", *NODES, files=files).err
+
+
+# --- time ---------------------------------------------------------------------------------------------------------------
+
+
+def test_until_ends_a_run(pumice: Command) -> None:
+    """So many seconds and no more, whatever happens afterwards."""
+    files = {"f.yaml": job("a", seconds=100)}
+    ran = pumice("run", "f.yaml", *NODES, "--until", "50", "-o", "json", files=files)
+    told = json.loads(ran.out)
+    assert (told["clock"], told["ended"], told["jobs"]) == (50, "until", {"default/a": "Running"})
+
+
+def test_an_object_that_comes_later(pumice: Command) -> None:
+    """pumice.io/arrives-after: the first is done before the second comes."""
+    files = {"f.yaml": job("late", 2, "5", after="1m") + job("early", 2, "5", seconds=20)}
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files=files)
+    told = json.loads(ran.out)
+    assert (ran.status, told["jobs"]) == (0, {"default/early": "Completed", "default/late": "Running"})
+    assert 60 < told["clock"] < 70
+
+
+def test_a_run_that_never_settles_is_ended(pumice: Command) -> None:
+    """A CronJob goes on for ever: a day is enough, and it is said so."""
+    cron = yaml.safe_load(job("tick", 1, "1", seconds=60))
+    template = {"spec": cron["spec"]}
+    cron |= {"kind": "CronJob", "spec": {"schedule": "0 */6 * * *", "jobTemplate": template}}
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": "---\n" + yaml.safe_dump(cron)})
+    assert ran.out.splitlines()[-1].startswith("1d of time")
+    assert ran.out.splitlines()[-1].endswith("it never settles")
+
+
+def test_interrupted(pumice: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C: what is known by then is printed, status 130."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "on_cycle", interrupt)
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": job("a")})
+    assert (ran.status, json.loads(ran.out)["ended"]) == (130, "interrupted")
+
+
+# --- the timeline -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "begins"), [("t.png", b"\x89PNG"), ("t.svg", b"<?xml")])
+def test_the_timeline(pumice: Command, tmp_path: Path, name: str, begins: bytes) -> None:
+    """A picture of some size in the format of its name."""
+    ran = pumice("run", "f.yaml", *NODES, "--timeline", name, files={"f.yaml": job("a", seconds=30) + job("b", 2, "6")})
+    picture = (tmp_path / name).read_bytes()
+    assert ran.status == 0
+    assert picture.startswith(begins)
+    assert len(picture) > 10_000
+
+
+def test_the_timeline_names_what_it_shows(pumice: Command, tmp_path: Path) -> None:
+    """Jobs, nodes and queues are text in an SVG; two runs draw the same."""
+    words = "run", "f.yaml", *NODES, "--timeline"
+    files = {"f.yaml": QUEUE % ("team", "") + job("train", queue="team", seconds=200) + job("web")}
+    pumice(*words, "one.svg", files=files)
+    pumice(*words, "two.svg", files=files)
+    text = (tmp_path / "one.svg").read_text()
+    shown = ("default/train", "default/web", "node-1", "node-2", "team", "minutes since the start")
+    assert [name for name in shown if f">{name}<" not in text] == []
+    assert text == (tmp_path / "two.svg").read_text()
+
+
+def test_a_timeline_of_nothing(pumice: Command, tmp_path: Path) -> None:
+    """A cluster in which nothing runs still has nodes."""
+    assert pumice("run", "f.yaml", *NODES, "--timeline", "t.svg", files={"f.yaml": QUEUE % ("team", "")}).status == 0
+    assert ">node-2<" in (tmp_path / "t.svg").read_text()
+
+
+# --- help ---------------------------------------------------------------------------------------------------------------
+
+
+def test_help_lists_everything(pumice: Command) -> None:
+    """Options, the default cluster, exit statuses, annotations."""
+    ran = pumice("run", "--help")
+    options = ("--nodes", "--conf", "--until", "--clock", "-o, --output", "--timeline", "--scheduler-name")
+    others = (
+        "4x cpu=32,memory=128Gi,nvidia.com/gpu=8",
+        "something can never fit",
+        "pumice.io/run-seconds",
+        "pumice.io/arrives-after",
+    )
+    assert ran.status == 0
+    assert [word for word in (*options, *others) if word not in ran.out] == []
+
+
+def test_run_is_a_subcommand(pumice: Command) -> None:
+    assert "run " in pumice("--help").out
