@@ -11,6 +11,7 @@ import click
 from extender.api.errors import PumiceError, UsageError
 from extender.ctl.bench import bench
 from extender.ctl.run import run
+from extender.ctl.score import score
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -19,7 +20,7 @@ def pumice() -> None:
     """A batch scheduler for Kubernetes that speaks Volcano's language."""
 
 
-for command in (run, bench):
+for command in (run, score, bench):
     pumice.add_command(command)
 
 
