@@ -71,14 +71,16 @@ def test_the_shape_of_the_json(pumice: Command) -> None:
     told = json.loads(ran.out)
     groups = {name.rsplit("/", 1)[-1].split("-")[0]: phase for name, phase in told.pop("podgroups").items()}
     podgroup = told["waiting"][0].pop("podgroup")
+    nodes = {name: pod["node"] for name, pod in told["pods"].items() if pod["node"]}
+    assert {nodes[f"default/train-worker-{i}"] for i in (0, 1)} == {"node-1", "node-2"}
     assert groups == {"train": "Running", "waits": "Inqueue"}
     assert podgroup.startswith("default/waits-")
     assert told == {
         "pods": {
-            "default/train-worker-0": {"node": "node-1", "phase": "Running"},
-            "default/train-worker-1": {"node": "node-2", "phase": "Running"},
+            "default/train-worker-0": {"node": nodes["default/train-worker-0"], "phase": "Running"},
+            "default/train-worker-1": {"node": nodes["default/train-worker-1"], "phase": "Running"},
             "default/waits-worker-0": {"node": "", "phase": "Pending"},
-            "default/short-worker-0": {"node": told["pods"]["default/short-worker-0"]["node"], "phase": "Succeeded"},
+            "default/short-worker-0": {"node": nodes["default/short-worker-0"], "phase": "Succeeded"},
         },
         "jobs": {"default/train": "Running", "default/waits": "Pending", "default/short": "Completed"},
         "queues": told["queues"],
