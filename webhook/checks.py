@@ -12,6 +12,7 @@ from typing import Any
 
 from extender.api import quantity
 from extender.api.errors import Fault, nearest
+from extender.api.formats import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from extender.api.meta import Json
 
 Check = Callable[[Any], str]
@@ -20,10 +21,10 @@ Faults = Iterator[Fault]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A check by regular expression and length."""
+    """A check by form and length."""
 
     name: str
-    pattern: re.Pattern[str]
+    holds: Callable[[str], object]
     longest: int
     rule: str
 
@@ -31,32 +32,35 @@ class Format:
         text = str(value)
         if len(text) > self.longest:
             return f"'{text}' has {len(text)} characters, {self.name} may have at most {self.longest}"
-        return "" if self.pattern.fullmatch(text) else f"'{text}' is not {self.name}: use {self.rule}"
+        return "" if self.holds(text) else f"'{text}' is not {self.name}: use {self.rule}"
 
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+def _form(pattern: str) -> Callable[[str], object]:
+    return re.compile(pattern).fullmatch
+
+
 _LOWER = "lower case letters, digits and '-', beginning and ending with a letter or digit"
 _WORD = "letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
+_ENDLESS = 2**20
 
-DNS_LABEL = Format("a DNS label", re.compile(_LABEL), 63, _LOWER)
-DNS_SUBDOMAIN = Format("a DNS name", re.compile(rf"{_LABEL}(\.{_LABEL})*"), 253, f"parts of {_LOWER}, joined by '.'")
-LABEL_VALUE = Format("a label value", re.compile(rf"({_NAME})?"), 63, _WORD)
-PLAIN_NAME = Format("a name", re.compile(_NAME), 63, _WORD)
-ENV_NAME = Format("an environment variable's name", re.compile(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*"), 2**20,
+DNS_LABEL = Format("a DNS label", is_dns_label, 63, _LOWER)
+DNS_SUBDOMAIN = Format("a DNS name", is_dns_subdomain, 253, f"parts of {_LOWER}, joined by '.'")
+LABEL_VALUE = Format("a label value", is_label_value, 63, _WORD)
+PLAIN_NAME = Format("a name", lambda text: "/" not in text and is_label_key(text), 63, _WORD)
+ENV_NAME = Format("an environment variable's name", _form(r"(?!\.$|\.\.)[-._a-zA-Z][-._a-zA-Z0-9]*"), _ENDLESS,
                   "letters, digits, '_', '-' and '.', not beginning with a digit or '..'")  # fmt: skip
-CONFIG_KEY = Format("a key", re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+"), 253, "letters, digits, '-', '_' and '.'")
-HEADER_NAME = Format("an HTTP header's name", re.compile(r"[-A-Za-z0-9]+"), 2**20, "letters, digits and '-'")
-PORT_NAME = Format("a port name", re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?"), 15,
+CONFIG_KEY = Format("a key", _form(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+"), 253, "letters, digits, '-', '_' and '.'")
+HEADER_NAME = Format("an HTTP header's name", _form(r"[-A-Za-z0-9]+"), _ENDLESS, "letters, digits and '-'")
+PORT_NAME = Format("a port name", _form(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?"), 15,
                    f"{_LOWER}, with at least one letter and no '--'")  # fmt: skip
-SYSCTL_NAME = Format("a sysctl's name", re.compile(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"), 253,
+SYSCTL_NAME = Format("a sysctl's name", _form(r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*"), 253,
                      "lower case words joined by '.' or '/'")  # fmt: skip
 
 
 def qualified_name(value: Any) -> str:
     """An optional DNS name and '/', then a name: label keys, resource names, annotation keys."""
     prefix, slash, name = str(value).rpartition("/")
-    if slash and DNS_SUBDOMAIN(prefix):
+    if slash and not is_dns_subdomain(prefix):
         return f"'{value}': the part before '/' must be a DNS name"
     return PLAIN_NAME(name)
 

@@ -10,15 +10,12 @@ Source: k8s.io/apimachinery v0.36.1 pkg/api/equality and runtime/serializer/json
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from extender.api import quantity
+from extender.api import duration, quantity
 from extender.api.errors import Fault, InvalidObject
-
-_DURATION = re.compile(r"[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +80,13 @@ def _quantity_fault(value: Any) -> str:
 
 
 def _duration_fault(value: Any) -> str:
-    readable = isinstance(value, str) and _DURATION.fullmatch(value)
-    return "" if readable else f"must be a duration such as 30s, 10m or 1h30m, not {_words(value)}"
+    if not isinstance(value, str):
+        return f"must be a duration such as 30s, 10m or 1h30m, not {_words(value)}"
+    try:
+        duration.nanoseconds(value)
+    except InvalidObject as error:
+        return str(error)
+    return ""
 
 
 def _port_fault(value: Any) -> str:
@@ -98,7 +100,7 @@ FLAG = Scalar("flag", _typed(bool, "true or false"), False)
 INT32 = Scalar("int32", _integer(32), 0)
 INT64 = Scalar("int64", _integer(64), 0)
 QUANTITY = Scalar("quantity", _quantity_fault, "0", quantity.nanos)
-DURATION = Scalar("duration", _duration_fault)
+DURATION = Scalar("duration", _duration_fault, None, duration.nanoseconds)
 PORT = Scalar("port", _port_fault, 0)
 ANYTHING = Scalar("anything", lambda _: "")
 

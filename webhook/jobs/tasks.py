@@ -24,13 +24,14 @@ def task_faults(job_name: str, tasks: list[Json], path: str) -> Faults:
         if not broken:
             yield from _numa_faults(task, at)
         yield from partition_faults(task, at)
+        yield from _least_partition_faults(task.get("partitionPolicy", {}), f"{at}.partitionPolicy")
     yield from repeated((task.get("name") for task in tasks), path, "name")
     yield from _dependency_faults(tasks, path)
 
 
 def minimum_faults(task: Json, path: str) -> Faults:
-    least, replicas = task.get("minAvailable", 0), task.get("replicas", 0)
-    if least > replicas:
+    least, replicas = task.get("minAvailable"), task.get("replicas", 0)
+    if least is not None and least > replicas:
         yield Fault(f"{path}.minAvailable", f"minAvailable is {least}, must be at most replicas ({replicas})")
 
 
@@ -63,12 +64,17 @@ def partition_faults(task: Json, path: str) -> Faults:
         sizes = f"replicas ({replicas}) must be totalPartitions x partitionSize ({total} x {size} = {total * size})"
         yield Fault(f"{path}.replicas", sizes)
         yield Fault(at, sizes)
-    if least > total:
-        yield Fault(f"{at}.minPartitions", f"is {least}, must be at most totalPartitions ({total})")
     if least > 0 and minimum is not None and minimum != least * size:
         sizes = f"minAvailable ({minimum}) must be minPartitions x partitionSize ({least} x {size} = {least * size})"
         yield Fault(f"{path}.minAvailable", sizes)
         yield Fault(f"{at}.minPartitions", sizes)
+
+
+def _least_partition_faults(policy: Json, path: str) -> Faults:
+    """Not asked of jobs that are there: their partitions cannot change any more."""
+    least, total = policy.get("minPartitions", 0), policy.get("totalPartitions", 0)
+    if least > total > 0:
+        yield Fault(f"{path}.minPartitions", f"is {least}, must be at most totalPartitions ({total})")
 
 
 def _numa_faults(task: Json, path: str) -> Faults:

@@ -34,11 +34,12 @@ def _create_faults(job: Json, cluster: ClusterView) -> Faults:
     tasks = spec.get("tasks", [])
     if not tasks:
         yield Fault("spec.tasks", "at least one task is required")
+    else:
+        yield from _total_faults(spec)
     wrong = qualified_name(name)
     if wrong:
         yield Fault("metadata.name", wrong)
     yield from task_faults(name, tasks, "spec.tasks")
-    yield from _total_faults(spec)
     yield from topology_faults(spec.get("networkTopology", {}), "spec.networkTopology")
     yield from policy_faults(spec.get("policies", []), "spec.policies")
     yield from plugin_faults(spec.get("plugins", {}), tasks, "spec.plugins")
@@ -55,7 +56,7 @@ def job_name(job: Json) -> str:
 
 def _total_faults(spec: Json) -> Faults:
     least, total = spec.get("minAvailable", 0), sum(task.get("replicas", 0) for task in spec.get("tasks", []))
-    if spec.get("tasks") and least > total:
+    if least > total:
         yield Fault("spec.minAvailable", f"minAvailable is {least}, must be at most the sum of the tasks' replicas ({total})")
 
 

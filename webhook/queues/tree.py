@@ -73,8 +73,8 @@ def parent_faults(tree: Tree, settings: Settings) -> Faults:
     name, parent = name_of(tree.queue), parent_of(tree.queue)
     if parent in ("", ROOT):
         return
-    yield from ring_faults(tree)
     if tree.ring:
+        yield from lost_faults(tree)
         return
     if tree.missing:
         yield Fault(_PARENT, f"parent queue '{tree.missing}' not found; create it first")
@@ -87,7 +87,10 @@ def parent_faults(tree: Tree, settings: Settings) -> Faults:
             yield Fault(_PARENT, f"queue '{parent}' has {pods} allocated pods of its own and cannot become a parent")
 
 
-def ring_faults(tree: Tree) -> Faults:
+def lost_faults(tree: Tree) -> Faults:
+    """Whether there is a parent at all to compare amounts with."""
+    if tree.missing and tree.missing == parent_of(tree.queue):
+        yield Fault(_PARENT, f"parent queue '{tree.missing}' not found; create it first")
     if tree.ring == [name_of(tree.queue)] * 2:
         yield Fault(_PARENT, f"queue '{name_of(tree.queue)}' cannot be the parent of itself")
     elif tree.ring:

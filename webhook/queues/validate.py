@@ -17,7 +17,7 @@ from extender.cluster.port import AdmissionRequest
 from webhook.checks import Faults, amount_fault
 from webhook.decode import differences
 from webhook.queues.amounts import field_path, resources
-from webhook.queues.tree import ROOT, Tree, allocated_pods, fit_faults, name_of, parent_faults, parent_of, ring_faults
+from webhook.queues.tree import ROOT, Tree, allocated_pods, fit_faults, lost_faults, name_of, parent_faults, parent_of
 from webhook.settings import Settings
 from webhook.shapes import QUANTITIES
 from webhook.verdict import Verdict, verdict
@@ -45,7 +45,7 @@ def _write_faults(queue: Json, old: Json | None, cluster: ClusterView, settings:
             yield Fault(f"spec.{field}", "may not change on the root queue (--enable-root-queue-protection)")
     if moved or (changed and not is_root):
         tree = Tree(queue, cluster)
-        yield from parent_faults(tree, settings) if moved else ring_faults(tree)
+        yield from parent_faults(tree, settings) if moved else lost_faults(tree)
         if not tree.ring and not is_root:
             yield from fit_faults(tree)
 
