@@ -202,6 +202,8 @@ class Manager:
         with self._wake:
             if error is None and not failures:
                 self._succeeded(item, decision)
+            elif isinstance(error, NotYet) and not error.poll:
+                self._queue.forget(item)
             elif not (decision.once and any(isinstance(each.error, NotFound) for each in failures)):
                 self._retry(item, patient=isinstance(error, NotYet))
             self._queue.done(item)
@@ -235,7 +237,7 @@ class Manager:
             self._queue.add_at(Item(item.controller, request), when)
 
     def _retry(self, item: Item, *, patient: bool) -> None:
-        """Again after a while. What waits for a person is not counted; anything else has a budget."""
+        """Again after a while. What waits for others is not counted; anything else has a budget."""
         if patient:
             self._patient.add(item)
         elif item in self._patient:

@@ -20,13 +20,15 @@ SHARDING = Key("volcano-system", "volcano-sharding-configmap")  # --sharding-con
 
 
 class NotYet(PumiceError):
-    """Something that only a person can bring is missing (a claim, a queue): tried again without a budget.
+    """Something that only others can bring is missing (a claim, a queue): no failure, and without a budget.
 
+    The controller requests the same again when it sees what is missing come; `poll` where it cannot see that.
     `reason` is that of the Warning event about it, "" for none."""
 
-    def __init__(self, message: str, reason: str = "") -> None:
+    def __init__(self, message: str, reason: str = "", *, poll: bool = False) -> None:
         super().__init__(message)
         self.reason = reason
+        self.poll = poll
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,7 @@ class JobController(PlainController):
                     break
                 self._lookup.forget(kind, key)
             else:
-                raise NotYet(f"{kind} {key} of a former job is still there")
+                raise NotYet(f"{kind} {key} of a former job is still there", poll=True)
         return found
 
     def _forget(self, job: Job) -> None:
