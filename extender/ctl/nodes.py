@@ -21,6 +21,7 @@ from extender.ctl.loading import STDIN, SUFFIXES, Found, load
 DEFAULT_SPEC = "4x cpu=32,memory=128Gi,nvidia.com/gpu=8"
 _MOST = 100_000  # nodes; more is a slip of the finger
 _USUAL = {"pods": "110", "ephemeral-storage": "100Gi"}  # where not given; 110 is the kubelet's --max-pods
+_KUBELETS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}  # labels that every kubelet gives its node
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PLAIN = ("cpu", "memory", "pods", "ephemeral-storage")
 _COUNT = re.compile(r"([0-9]+)\s*x\s+(.*)", re.DOTALL)
@@ -143,7 +144,7 @@ def _node(group: _Group, name: str) -> Json:
     return {
         "apiVersion": NODE.api_version,
         "kind": NODE.name,
-        "metadata": {"name": name, "labels": {labels.HOSTNAME: name, **group.labels}},
+        "metadata": {"name": name, "labels": {labels.HOSTNAME: name, **_KUBELETS, **group.labels}},
         "spec": {"taints": group.taints} if group.taints else {},
         "status": {
             "capacity": group.resources,

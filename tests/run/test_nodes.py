@@ -10,6 +10,9 @@ from extender.api.errors import UsageError
 from extender.ctl import nodes
 
 
+KUBELETS = {"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+
+
 def made(spec: str) -> list[dict[str, Any]]:
     return [found.manifest for found in nodes.from_spec(spec)]
 
@@ -23,14 +26,14 @@ def test_what_a_node_holds() -> None:
     (node,) = made("cpu=32,memory=128Gi,nvidia.com/gpu=8")
     room = {"pods": "110", "ephemeral-storage": "100Gi", "cpu": "32", "memory": "128Gi", "nvidia.com/gpu": "8"}
     assert node["status"]["allocatable"] == node["status"]["capacity"] == room
-    assert node["metadata"] == {"name": "node-1", "labels": {"kubernetes.io/hostname": "node-1"}}
+    assert node["metadata"] == {"name": "node-1", "labels": KUBELETS}
     assert node["spec"] == {}
 
 
 def test_labels_zones_and_taints() -> None:
     """Everything else that a pod may look at."""
     (node,) = made("cpu=1,zone=b,label:disk=ssd,taint:dedicated=ml:NoSchedule,taint:spot=NoExecute,pods=20")
-    assert node["metadata"]["labels"] == {"kubernetes.io/hostname": "node-1", "topology.kubernetes.io/zone": "b", "disk": "ssd"}
+    assert node["metadata"]["labels"] == KUBELETS | {"topology.kubernetes.io/zone": "b", "disk": "ssd"}
     assert node["spec"]["taints"] == [
         {"key": "dedicated", "effect": "NoSchedule", "value": "ml"},
         {"key": "spot", "effect": "NoExecute"},
