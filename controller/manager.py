@@ -257,6 +257,8 @@ class Manager:
 
     def _take_in_answers(self) -> None:
         """Our own writes are known at once, before the watch tells."""
+        for kind, key in self._recorder.surprises():
+            self.forget(kind, key)
         changes = []
         for kind, key, answer in self._recorder.answers():
             if kind in self.kinds and self._only(kind) in (None, key):

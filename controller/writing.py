@@ -50,6 +50,7 @@ class Recorder:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._answers: list[Answer] = []
+        self._surprises: list[tuple[Kind, Key]] = []
         self._lock = threading.Lock()
 
     def answers(self) -> Sequence[Answer]:
@@ -57,6 +58,12 @@ class Recorder:
         with self._lock:
             answers, self._answers = self._answers, []
             return answers
+
+    def surprises(self) -> Sequence[tuple[Kind, Key]]:
+        """What was there when it was to be made, since the last call: what is known of it is stale."""
+        with self._lock:
+            surprises, self._surprises = self._surprises, []
+            return surprises
 
     def deleted(self, kind: Kind, key: Key) -> bool:
         """It was there, and a deletion of it was accepted since the last call of `answers`."""
@@ -74,7 +81,12 @@ class Recorder:
         return self._cluster.watch(kind, resource_version, namespace, label_selector, field_selector)
 
     def create(self, kind: Kind, obj: Json, *, dry_run: bool = False) -> Json:
-        return self._keep(kind, self._cluster.create(kind, obj, dry_run=dry_run), dry_run)
+        try:
+            return self._keep(kind, self._cluster.create(kind, obj, dry_run=dry_run), dry_run)
+        except AlreadyExists:
+            with self._lock:
+                self._surprises.append((kind, key_of(obj)))
+            raise
 
     def update(self, kind: Kind, obj: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
         return self._keep(kind, self._cluster.update(kind, obj, subresource=subresource, dry_run=dry_run), dry_run)

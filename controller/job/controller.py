@@ -15,7 +15,7 @@ from controller.job.delayed import DelayedActions
 from controller.job.kill import kill_job, kill_part, targets
 from controller.job.plugins import plugins_of
 from controller.job.plugins.base import Plugin
-from controller.job.requests import Announce, Request
+from controller.job.requests import Announce, Request, Settle
 from controller.job.seen import JobPods, JobSeen, group_name, pod_seen
 from controller.job.sync import sync
 from controller.job.volumes import claim_name
@@ -138,7 +138,7 @@ class JobController(PlainController):
     # --- what to do ---
 
     def group_of(self, request: Hashable) -> Hashable:
-        assert isinstance(request, (Request, Announce, Take))
+        assert isinstance(request, (Request, Announce, Settle, Take))
         return request.target if isinstance(request, Take) else request.job
 
     def is_urgent(self, request: Hashable) -> bool:
@@ -155,6 +155,8 @@ class JobController(PlainController):
             return self._take(request)
         if isinstance(request, Announce):
             return self._announce(request)
+        if isinstance(request, Settle):
+            return Decision(cancelled=self._delayed.settled(request.request, request.action))
         assert isinstance(request, Request)
         if request.delayed and not self._delayed.holds(request):
             return NOTHING
@@ -193,8 +195,8 @@ class JobController(PlainController):
         if action in INTERNAL:
             return decision
         told = self._event(request.job, "Normal", "ExecuteAction", f"Start to execute action {action}")
-        cancelled = self._delayed.settled(request, action)
-        return replace(decision, stages=(*at_once(told), *decision.stages), cancelled=cancelled)
+        settle = Settle(request.job, request, action)
+        return replace(decision, stages=(*at_once(told), *decision.stages), follow_up=(*decision.follow_up, settle))
 
     def _delay(self, request: Request, choice: policies.Choice, now: Time) -> Decision:
         timer, stopped = self._delayed.add(request, choice.action)

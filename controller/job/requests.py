@@ -39,4 +39,10 @@ class Announce:
     message: str
 
 
-JobRequest = Request | Announce
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """The action has been carried out for the request: delayed ones of its class are pointless now."""
+
+    job: Key
+    request: Request
+    action: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from extender.api.errors import NotFound
+from extender.api.errors import Denied, NotFound
 from extender.api.meta import COMMAND, CONFIG_MAP, JOB, POD, POD_GROUP, PVC, QUEUE, SECRET, SERVICE, Json, Key
+from extender.cluster.port import AdmissionRequest
 from tests.reconcile.builders import job, key, task
 from tests.reconcile.world import World
 
@@ -230,3 +231,40 @@ def test_a_command_is_used_up(action: str) -> None:
     world.settle()
     ended = {"AbortJob": "Aborted", "TerminateJob": "Terminated", "CompleteJob": "Completed"}[action]
     assert (phase(world), gone(world, COMMAND, "cmd")) == (ended, True)
+
+
+def test_a_delayed_action_that_fails_is_tried_again() -> None:
+    """Its time does not come twice."""
+    world = start(job(task(replicas=2), policies=restarts(action="AbortJob", timeout="10s")))
+    fail(world, "j-w-0")
+    world.settle_until(world.clock.now() + 5)
+    world.cluster.admission = refusing = Refusing()
+    world.settle_until(world.clock.now() + 20)
+    before = phase(world)
+    refusing.refuses = False
+    world.settle_until(world.clock.now() + 60)
+    assert (before, phase(world)) == ("Running", "Aborted")
+
+
+class Refusing:
+    """An admission that refuses deletions of groups."""
+
+    refuses = True
+
+    def mutate(self, request: AdmissionRequest) -> Json | None:
+        return request.object
+
+    def validate(self, request: AdmissionRequest) -> None:
+        if self.refuses and request.operation == "DELETE" and request.kind == POD_GROUP:
+            raise Denied("not now")
+
+
+def test_a_service_of_somebody_else_is_left_alone() -> None:
+    """And does not keep the job from waiting for its claim in peace."""
+    world = World()
+    raw = job(plugins={"svc": []}, volumes=[{"mountPath": "/in", "volumeClaimName": "late"}])
+    world.create({**raw, "metadata": {"name": "j"}})
+    metadata = {"name": "j", "namespace": "default"}
+    world.cluster.create(SERVICE, {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None"}})
+    world.settle()
+    assert (world.manager.step(), world.get(SERVICE, "j")["metadata"].get("ownerReferences")) == (0, None)
