@@ -25,13 +25,14 @@ MARK = {"metadata": {"annotations": {names.OUT_OF_SYNC: "true"}}}
 
 
 def kill_job(seen: JobSeen, step: Step, plugins: Iterable[Plugin], now: Time) -> Decision:
-    """All pods, the group and the plugins' objects. On the last retry pods that have ended stay, whatever the step says:
-    their logs are the only account of what went wrong."""
+    """All pods, the plugins' objects and the group. On the last retry pods that have ended stay, whatever the step says:
+    their logs are the only account of what went wrong. The group goes last: once the status says what is wanted, nobody
+    makes the pods anew, and the kills that follow take care of a group that could not be deleted."""
     job = seen.job
     soft = step.soft or job.status.retry_count >= job.spec.max_retry - 1
     victims = [pod for pod in seen.pods.values() if not pod.terminating and not (soft and pod.phase in RETAINED)]
-    belongings = [*_plugin_objects(seen, plugins), *_group(seen)]
-    worked = bool(victims or belongings or step.retry)
+    objects, group = list(_plugin_objects(seen, plugins)), list(_group(seen))
+    worked = bool(victims or objects or group or step.retry)
     controlled = job.status.controlled_resources or {}
     outcome = Outcome(
         counts=_counts_after(seen, victims),
@@ -41,7 +42,7 @@ def kill_job(seen: JobSeen, step: Step, plugins: Iterable[Plugin], now: Time) ->
         controlled={name: value for name, value in controlled.items() if not name.startswith("plugin-")},
         killed=True,
     )
-    return Decision((*delete_pods(seen, victims), Stage(belongings), Stage(status_patch(seen, outcome, now))))
+    return Decision((*delete_pods(seen, victims), Stage(objects), Stage(status_patch(seen, outcome, now)), Stage(group)))
 
 
 def kill_part(seen: JobSeen, step: Step, request: Request, action: str, now: Time) -> Decision:

@@ -240,10 +240,10 @@ def test_a_delayed_action_that_fails_is_tried_again() -> None:
     world.settle_until(world.clock.now() + 5)
     world.cluster.admission = refusing = Refusing()
     world.settle_until(world.clock.now() + 20)
-    before = phase(world)
+    before = len(world.cluster.list(POD_GROUP).objects)
     refusing.refuses = False
     world.settle_until(world.clock.now() + 60)
-    assert (before, phase(world)) == ("Running", "Aborted")
+    assert (before, phase(world), world.cluster.list(POD_GROUP).objects) == (1, "Aborted", [])
 
 
 class Refusing:
