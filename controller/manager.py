@@ -49,7 +49,6 @@ class Manager:
         self._cluster, self._clock, self._settings = cluster, clock, settings
         self._apply = apply or partial(carry_out_on, events=EventRecorder(clock, COMPONENT))
         self._controllers = controllers = chosen() if controllers is None else controllers
-        self._recorder = Recorder(cluster)
         self._lock = threading.RLock()
         self._wake = threading.Condition(self._lock)
         self.store = Store(index for each in controllers for index in each.indexes)
@@ -219,12 +218,13 @@ class Manager:
 
     def _carry_out(self, item: Item, decision: Decision) -> Sequence[Failure]:
         controller = self._controllers[item.controller]
-        failures = carry_out(self._recorder, decision, self._apply, self._clock)
+        recorder = Recorder(self._cluster)
+        failures = carry_out(recorder, decision, self._apply, self._clock)
         told = [each for failure in failures for each in controller.failed(item.request, failure.operation, failure.error)]
         if told:
-            carry_out(self._recorder, Decision.telling(told), self._apply, self._clock)
+            carry_out(recorder, Decision.telling(told), self._apply, self._clock)
         with self._lock:
-            self._take_in_answers()
+            self._take_in_answers(recorder)
         return failures
 
     def _succeeded(self, item: Item, decision: Decision) -> None:
@@ -255,12 +255,12 @@ class Manager:
             return
         self._carry_out(item, decision)
 
-    def _take_in_answers(self) -> None:
+    def _take_in_answers(self, recorder: Recorder) -> None:
         """Our own writes are known at once, before the watch tells."""
-        for kind, key in self._recorder.surprises():
+        for kind, key in recorder.surprises():
             self.forget(kind, key)
         changes = []
-        for kind, key, answer in self._recorder.answers():
+        for kind, key, answer in recorder.answers():
             if kind in self.kinds and self._only(kind) in (None, key):
                 changes.append(
                     self.store.put(kind, answer) if answer is not None

@@ -30,11 +30,17 @@ class Apply(Protocol):
 
 
 def spread(apply: Apply, pool: Executor, at_least: int = 8) -> Apply:
-    """The same, with long stages cut into pieces that are carried out side by side. For a cluster that is far away."""
+    """The same, with long stages cut into pieces that are carried out side by side; events go one after the other, for
+    their recorder is shared. For a cluster that is far away."""
+    events = threading.Lock()
 
     def apply_side_by_side(cluster: Cluster, operations: Sequence[Operation], /, *, clock: Clock,
                            on_failure: Callable[[Operation, ClusterError], None]) -> None:  # fmt: skip
-        if len(operations) < at_least or any(isinstance(each, Emit) for each in operations):
+        if any(isinstance(each, Emit) for each in operations):
+            with events:
+                apply(cluster, operations, clock=clock, on_failure=on_failure)
+            return
+        if len(operations) < at_least:
             apply(cluster, operations, clock=clock, on_failure=on_failure)
             return
         pieces = [operations[start::at_least] for start in range(at_least)]
@@ -45,7 +51,7 @@ def spread(apply: Apply, pool: Executor, at_least: int = 8) -> Apply:
 
 
 class Recorder:
-    """A Cluster that remembers the answers to writes of another one. Thread-safe."""
+    """A Cluster that remembers the answers to one decision's writes. Thread-safe."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -54,19 +60,17 @@ class Recorder:
         self._lock = threading.Lock()
 
     def answers(self) -> Sequence[Answer]:
-        """Those since the last call, in order."""
+        """In order."""
         with self._lock:
-            answers, self._answers = self._answers, []
-            return answers
+            return tuple(self._answers)
 
     def surprises(self) -> Sequence[tuple[Kind, Key]]:
-        """What was there when it was to be made, since the last call: what is known of it is stale."""
+        """What was there when it was to be made: what is known of it is stale."""
         with self._lock:
-            surprises, self._surprises = self._surprises, []
-            return surprises
+            return tuple(self._surprises)
 
     def deleted(self, kind: Kind, key: Key) -> bool:
-        """It was there, and a deletion of it was accepted since the last call of `answers`."""
+        """It was there, and its deletion was accepted."""
         with self._lock:
             return (kind, key, None) in self._answers
 
