@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 
 from extender.api import duration, labels
-from extender.api.errors import InvalidObject, PumiceError
-from extender.api.meta import QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of, parse_time, uid_of
+from extender.api.errors import InvalidObject, NotFound, PumiceError
+from extender.api.meta import COMMAND, KINDS, QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of, parse_time, uid_of
 from extender.ctl.loading import Found
 from extender.ctl.progress import Progress
 from extender.local import Local, NotLoaded, Outcome
@@ -67,13 +67,27 @@ def _create(local: Local, each: Found, built_in: frozenset[tuple[Kind, Key]]) ->
         elif meta.get("resourceVersion"):
             local.load([each.manifest])
         else:
-            local.create([each.manifest])
+            local.create([_aimed(local, each.manifest)])
     except NotLoaded as error:
         raise each.refuse(f"{each.subject}: {error.__cause__}") from error
     except PumiceError as error:
         raise each.refuse(f"{each.subject}: {error}") from error
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise each.refuse(f"{each.subject}: a field is not of the type that it should be: {error}") from error
+
+
+def _aimed(local: Local, manifest: Json) -> Json:
+    """A Command is for the object that now has the name of its target: nobody can know the uid before the run."""
+    target = manifest.get("target")
+    if kind_of(manifest) != COMMAND or not isinstance(target, dict):
+        return manifest
+    kind = next((kind for kind in KINDS if (kind.api_version, kind.name) == (target.get("apiVersion"), target.get("kind"))), None)
+    namespace = (manifest["metadata"].get("namespace") or "default") if kind is not None and kind.namespaced else ""
+    try:
+        live = local.cluster.get(kind, Key(namespace, str(target.get("name")))) if kind is not None else None
+    except NotFound:
+        live = None
+    return manifest if live is None else {**manifest, "target": {**target, "uid": uid_of(live)}}
 
 
 def _orphaned(found: Sequence[Found]) -> list[Found]:

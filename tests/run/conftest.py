@@ -20,9 +20,9 @@ class Ran(NamedTuple):
 
     @property
     def fault(self) -> str:
-        """What follows `error: `."""
-        _, _, text = self.err.rpartition("error: ")
-        return text.strip()
+        """What follows `error: `, "" where nothing is wrong."""
+        _, found, text = self.err.rpartition("error: ")
+        return text.strip() if found else ""
 
 
 Command = Callable[..., Ran]

@@ -9,7 +9,6 @@ import pytest
 from extender.api.errors import UsageError
 from extender.ctl import nodes
 
-
 KUBELETS = {"kubernetes.io/hostname": "node-1", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
