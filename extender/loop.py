@@ -17,8 +17,8 @@ import numpy as np
 
 from extender.api import queue
 from extender.api.errors import AlreadyExists, ClusterError, NotFound, TooManyRequests
-from extender.api.meta import POD, QUEUE, Json, Key, Time, uid_of
-from extender.api.operations import Bind, Evict, Operation
+from extender.api.meta import POD, QUEUE, Json, Key, Kind, Time, uid_of
+from extender.api.operations import Bind, Evict, Operation, PatchStatus
 from extender.cluster.apply import OnFailure, apply
 from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder
@@ -90,6 +90,7 @@ class Loop:
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
         self._followers = [Follower(cluster, kind) for kind in (*FOLLOWED, *conf.kinds)]
         self._rng = np.random.default_rng(seed)
+        self._doubtful: dict[tuple[Kind, Key], None] = {}  # a write about it failed: what does it show now?
         self._tried = -math.inf  # until when back-offs that ended have been looked at
         self._seen = -1  # mirror.changes when the last session began
         self._conf_used: Conf | None = None
@@ -106,6 +107,7 @@ class Loop:
         """Take in what the watches have brought and what time has ended; the number of changes."""
         before = self.mirror.changes
         self._try_again()
+        self._look_again()
         followed = {follower.kind for follower in self._followers}
         self._followers += [Follower(self._cluster, kind) for kind in self.conf.kinds if kind not in followed]
         for follower in self._followers:
@@ -120,8 +122,6 @@ class Loop:
         if not all(follower.synced for follower in self._followers):
             return False
         if self.last is None or self.conf is not self._conf_used or self.mirror.changes != self._seen:
-            return True
-        if self.last.result.operations:
             return True
         retry = self.next_due()
         return retry is not None and retry <= self._clock.now()
@@ -180,14 +180,16 @@ class Loop:
 
     def _take_back(self, operation: Operation, error: ClusterError) -> None:
         """A refused binding keeps its room while its pod is left alone, so that nobody breaks into a gang that has started."""
-        if not isinstance(operation, Bind | Evict):
-            return
-        if isinstance(operation, Bind) and self._pending(operation):
-            transient = error.status >= 500 or isinstance(error, TooManyRequests)
-            self.reservations.bind_failed(operation, self._clock.now(), transient=transient)
-        else:
-            self.mirror.forget(operation)
-            self._look_again(operation.pod)
+        match operation:
+            case Bind(before=writes) if self._pending(operation):
+                self._doubtful.update({(write.kind, write.key): None for write in writes})
+                transient = error.status >= 500 or isinstance(error, TooManyRequests)
+                self.reservations.bind_failed(operation, self._clock.now(), transient=transient)
+            case Bind(pod=pod) | Evict(pod=pod):
+                self.mirror.forget(operation)
+                self._doubtful[POD, pod] = None
+            case PatchStatus(kind=kind, key=key):
+                self._doubtful[kind, key] = None
 
     def _pending(self, bind: Bind) -> bool:
         """Is the pod still there and without a node?"""
@@ -215,14 +217,16 @@ class Loop:
     def _write(self, operations: Sequence[Operation], on_failure: OnFailure) -> None:
         self._carry_out(self._cluster, operations, clock=self._clock, on_failure=on_failure, events=self._events)
 
-    def _look_again(self, pod: Key) -> None:
-        """Read the pod anew, since the watch may be far behind."""
-        try:
-            self.mirror.apply(POD, "MODIFIED", self._cluster.get(POD, pod))
-        except NotFound:
-            self.mirror.pod_deleted(pod)
-        except ClusterError:
-            return  # the watch will tell
+    def _look_again(self) -> None:
+        """Read what was refused anew: the watch has nothing to tell about an object that did not change."""
+        for kind, key in list(self._doubtful):
+            try:
+                self.mirror.apply(kind, "MODIFIED", self._cluster.get(kind, key))
+            except NotFound:
+                self.mirror.apply(kind, "DELETED", {"metadata": {"namespace": key.namespace, "name": key.name}})
+            except ClusterError:
+                continue  # next time
+            del self._doubtful[kind, key]
 
     def _ensure_queue(self, name: str, spec: Json) -> None:
         try:

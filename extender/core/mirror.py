@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from extender.api import meta, queue
-from extender.api.claim import ResourceClaim
+from extender.api.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from extender.api.device import ResourceSlice
 from extender.api.errors import InvalidObject
 from extender.api.meta import Json, Key, Kind
 from extender.api.node import (
@@ -24,14 +25,16 @@ from extender.api.node import (
     ResourceQuota,
     Service,
 )
-from extender.api.operations import Bind, Evict, Operation
+from extender.api.operations import Bind, Evict, Operation, PatchStatus
 from extender.api.pod import Pod, sized
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view
 from extender.api.workload import ReplicaSet, ReplicationController, StatefulSet
 from extender.core import status as st
+from extender.core.assuming import is_news, with_status
 from extender.core.axis import Axis
+from extender.core.claim_facts import ClaimFacts
 from extender.core.columns import LabelColumns
 from extender.core.queue_facts import QueueFacts
 from extender.core.shapes import Shape, Shapes
@@ -54,6 +57,7 @@ class Mirror:
         self.jobs = JobTable()
         self.queues: dict[str, QueueFacts] = {}
         self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in _FACTS}
+        self._claims = ClaimFacts(self.facts[meta.RESOURCE_CLAIM])
         self.node_labels = LabelColumns()
         self.node_traits = NodeTraits()
         self.task_labels = LabelColumns()
@@ -64,32 +68,59 @@ class Mirror:
     # --- the way in ---------------------------------------------------------------------------------------------------
 
     def apply(self, kind: Kind, event: str, obj: Json) -> None:
-        """One watch event: `event` is ADDED, MODIFIED or DELETED. Kinds we do not follow are ignored."""
+        """One watch event: `event` is ADDED, MODIFIED or DELETED. Kinds we do not follow, and what is no news, are ignored."""
         key = meta.key_of(obj)
-        self.changes += 1
         if event == "DELETED":
+            self.changes += 1
             self.unreadable.pop((kind, key), None)
             self._deleted(kind, key)
             return
         try:
             self._changed(kind, key, obj)
         except InvalidObject as error:
+            self.changes += 1
             self._deleted(kind, key)
             self.unreadable[kind, key] = error
         else:
             self.unreadable.pop((kind, key), None)
 
     def _changed(self, kind: Kind, key: Key, obj: Json) -> None:
-        if kind in _FACTS:
-            self.facts[kind][key] = view(_FACTS[kind], obj)
-            if kind is meta.PRIORITY_CLASS:
-                self._priorities_changed()
-        elif kind in _CHANGED:
-            cls, method = _CHANGED[kind]
-            method(self, key, view(cls, obj))
+        cls = _FACTS.get(kind) or (_CHANGED[kind][0] if kind in _CHANGED else None)
+        if cls is None:
+            return
+        new = view(cls, obj)
+        old = self._last_seen(kind, key)
+        if isinstance(new, ResourceClaim):
+            new = self._claims.seen(key, new)
+        if not is_news(new, old) or (old is None and isinstance(new, Pod) and not self._concerns(new)):
+            return
+        self.changes += 1
+        if kind in _CHANGED:
+            _CHANGED[kind][1](self, key, new)
+            return
+        self.facts[kind][key] = new
+        if kind is meta.PRIORITY_CLASS:
+            self._priorities_changed()
+
+    def _last_seen(self, kind: Kind, key: Key) -> View | None:
+        """The object as it was seen last, or as our own writes will have left it."""
+        if kind is meta.POD:
+            row = self.tasks.rows.get(key)
+            return self.tasks.pod[row] if row is not None else None
+        if kind is meta.POD_GROUP:
+            row = self.jobs.rows.get(key)
+            return self.jobs.group[row] if row is not None else None
+        if kind is meta.NODE:
+            row = self.nodes.rows.get(key.name)
+            return self.nodes.node[row] if row is not None else None
+        if kind is meta.QUEUE:
+            return self.queues[key.name].queue if key.name in self.queues else None
+        return self.facts[kind].get(key)
 
     def _deleted(self, kind: Kind, key: Key) -> None:
         if kind in _FACTS:
+            if kind is meta.RESOURCE_CLAIM:
+                self._claims.gone(key)
             if self.facts[kind].pop(key, None) is not None and kind is meta.PRIORITY_CLASS:
                 self._priorities_changed()
         elif kind in _DELETED:
@@ -117,14 +148,18 @@ class Mirror:
 
     # --- pods -----------------------------------------------------------------------------------------------------------
 
+    def _concerns(self, pod: Pod) -> bool:
+        """Ours are followed from the start, others once they are on a node."""
+        return bool(pod.spec.node_name) or pod.spec.scheduler_name in self.scheduler_names
+
     def pod_changed(self, key: Key, pod: Pod) -> None:
-        """A pod came or changed. Ours are followed from the start, others once they are on a node."""
+        """A pod came or changed."""
         row = self.tasks.rows.get(key)
-        ours = pod.spec.scheduler_name in self.scheduler_names
-        if not ours and not pod.spec.node_name:
+        if not self._concerns(pod):
             if row is not None:
                 self._drop_task(row)
             return
+        ours = pod.spec.scheduler_name in self.scheduler_names
         status = st.status_of(pod)
         if row is not None:
             old = self.tasks.pod[row]
@@ -234,15 +269,30 @@ class Mirror:
     # --- what we have decided and the watch has not shown yet -----------------------------------------------------------
 
     def assume(self, operations: Iterable[Operation]) -> None:
-        """Take bindings and evictions as done until the watch confirms them or `forget` takes them back."""
+        """Take what we write as done until the watch confirms it or `forget` takes it back."""
         for operation in operations:
             match operation:
-                case Bind(pod=key, node=node):
+                case Bind(pod=key, node=node, before=writes):
+                    for write in writes:
+                        self._claims.assume(write)
                     self._move(key, st.BINDING, self.nodes.row_of(node, len(self.axis)))
                 case Evict(pod=key):
                     row = self.tasks.rows.get(key)
                     if row is not None:
                         self._move(key, st.RELEASING, int(self.tasks.node[row]))
+                case PatchStatus():
+                    self._assume_status(operation)
+
+    def _assume_status(self, write: PatchStatus) -> None:
+        seen = self._last_seen(write.kind, write.key) if write.kind in _CHANGED else None
+        if isinstance(seen, PodGroup | Queue | Pod) and seen.metadata.uid == write.uid:
+            after = with_status(seen, write.patch)
+            if isinstance(after, PodGroup):
+                self.group_changed(write.key, after)
+            elif isinstance(after, Queue):
+                self.queue_changed(write.key, after)
+            else:
+                self.tasks.pod[self.tasks.rows[write.key]] = after
 
     def assumes(self, bind: Bind) -> bool:
         """Is the binding assumed, and has the watch not confirmed it yet?"""
@@ -251,7 +301,10 @@ class Mirror:
         return pod is not None and pod.metadata.uid == bind.uid and self.tasks.status[row] == st.BINDING
 
     def forget(self, operation: Operation) -> None:
-        """A write failed: the task is again what its pod last showed."""
+        """A write failed: the task, and its claims, are again what the watch last showed."""
+        if isinstance(operation, Bind):
+            for write in operation.before:
+                self._claims.forget(write)
         if isinstance(operation, Bind | Evict):
             row = self.tasks.rows.get(operation.pod)
             pod = self.tasks.pod[row] if row is not None else None
@@ -298,6 +351,9 @@ _FACTS: dict[Kind, type[View]] = {
     meta.REPLICA_SET: ReplicaSet,
     meta.STATEFUL_SET: StatefulSet,
     meta.RESOURCE_CLAIM: ResourceClaim,
+    meta.RESOURCE_CLAIM_TEMPLATE: ResourceClaimTemplate,
+    meta.RESOURCE_SLICE: ResourceSlice,
+    meta.DEVICE_CLASS: DeviceClass,
 }
 _CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
     meta.NODE: (Node, Mirror.node_changed),
@@ -311,6 +367,6 @@ _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
     meta.POD_GROUP: Mirror.group_deleted,
     meta.QUEUE: Mirror.queue_deleted,
 }
-# Claims are followed where the configuration asks for it (Conf.kinds): not every API server has them.
-_ALWAYS = tuple(kind for kind in _FACTS if kind is not meta.RESOURCE_CLAIM)
+# Claims and devices are followed where the configuration asks for it (Conf.kinds): not every API server has them.
+_ALWAYS = tuple(kind for kind in _FACTS if kind.group != meta.RESOURCE_CLAIM.group)
 FOLLOWED: tuple[Kind, ...] = (*_ALWAYS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)

@@ -6,7 +6,7 @@ import pytest
 
 from extender.actions import ACTIONS
 from extender.api.errors import Unavailable
-from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key
+from extender.api.meta import NODE, POD, POD_GROUP, QUEUE, Json, Key, Kind
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.core.conf import Conf, load
@@ -23,12 +23,19 @@ tiers:
 
 
 class Flaky(MemoryCluster):
-    """Refuses as many bindings as it is told to."""
+    """Refuses as many bindings and patches of groups as it is told to."""
 
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__(clock)
         self.refusals = 0
         self.asked: list[float] = []
+        self.broken_groups = 0
+
+    def patch(self, kind: Kind, key: Key, patch: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
+        if kind == POD_GROUP and self.broken_groups:
+            self.broken_groups -= 1
+            raise Unavailable("try again later")
+        return super().patch(kind, key, patch, subresource=subresource, dry_run=dry_run)
 
     def bind(self, pod: Key, node: str, *, uid: str = "", annotations: dict[str, str] | None = None) -> None:
         self.asked.append(self.clock.now())
@@ -120,6 +127,45 @@ def test_a_pod_that_vanished_before_its_binding_gives_its_room_back(cluster: Fla
     cluster.delete(POD, Key("default", "g-0"), grace_seconds=0)
     loop.cycle()
     assert not loop.mirror.nodes.used.any()
+
+
+def test_the_echo_of_our_own_writes_is_no_news(cluster: Flaky, clock: VirtualClock) -> None:
+    """What we wrote into the status of a waiting group and its pods does not make us decide again."""
+    cluster.load([podgroup("big").phase("Pending").members(2), task("big-0", "big").cpu(9)])
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    loop.step()
+    loop.step()  # the binding of g-0 has been seen
+    version = cluster.list(POD_GROUP).resource_version
+    loop.feed()
+    assert (loop.due(), cluster.list(POD_GROUP).resource_version) == (False, version)
+
+
+def test_a_heartbeat_is_no_news(cluster: Flaky, clock: VirtualClock) -> None:
+    """A node that says that it is still there does not cause a session; one with more room does."""
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    while loop.step():
+        clock.sleep(1)
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2025-01-06T00:00:10Z"}
+    cluster.patch(NODE, Key("", "n1"), {"status": {"conditions": [ready]}}, subresource="status")
+    loop.feed()
+    after_heartbeat = loop.due()
+    cluster.patch(NODE, Key("", "n1"), {"status": {"allocatable": {"cpu": "8"}}}, subresource="status")
+    loop.feed()
+    assert (after_heartbeat, loop.due()) == (False, True)
+
+
+def test_a_refused_status_is_written_again(cluster: Flaky, clock: VirtualClock) -> None:
+    """What the group shows is right in the end, although the first write of it failed."""
+    cluster.load([podgroup("late").phase("Pending"), task("late-0", "late").cpu(9)])
+    cluster.broken_groups = 1
+    loop = Loop(cluster, conf(), clock)
+    loop.start()
+    for _ in range(3):
+        loop.step()
+        clock.sleep(1)
+    assert cluster.get(POD_GROUP, Key("default", "late"))["status"]["phase"] == "Inqueue"
 
 
 def test_observers_see_each_cycle(cluster: Flaky, clock: VirtualClock) -> None:
