@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import field
 
+from extender.api import quantity
 from extender.api.selectors import NodeSelector
 from extender.api.views import Metadata, Quantities, View
 
@@ -37,8 +38,17 @@ class DeviceConfiguration(View, frozen=True):
     opaque: dict[str, Any] | None = None
 
 
+def _check(amounts: Quantities | None, path: str) -> None:
+    """Raises InvalidObject: an object that is wrong is kept out of every session."""
+    for name, amount in (amounts or {}).items():
+        quantity.nanos(amount, f"{path}[{name}]")
+
+
 class CapacityAsked(View, frozen=True):
     requests: Quantities | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.requests, "capacity.requests")
 
 
 class ExactRequest(View, frozen=True):
@@ -89,6 +99,11 @@ class AllocatedDevice(View, frozen=True):
     pool: str = ""
     device: str = ""
     admin_access: bool | None = None
+    share_id: str = field(default="", name="shareID")  # of devices that several claims use: which share this is
+    consumed_capacity: Quantities | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.consumed_capacity, "consumedCapacity")
 
 
 class AllocatedDevices(View, frozen=True):

@@ -1,9 +1,12 @@
-"""ResourceSlice (resource.k8s.io/v1): the devices that a driver offers, on one node or from many."""
+"""ResourceSlice (resource.k8s.io/v1): the devices that a driver offers, on one node or from many.
+
+Amounts are checked as they are read, so that a slice that is wrong is kept out of every session."""
 
 from __future__ import annotations
 
 from msgspec import field
 
+from extender.api import quantity
 from extender.api.selectors import NodeSelector, Taint
 from extender.api.views import Metadata, View
 
@@ -18,9 +21,42 @@ class Attribute(View, frozen=True):
 
 
 class Amount(View, frozen=True):
-    """Of a device's capacity, and of a counter."""
+    """Of a counter."""
 
     value: str | int | float = 0
+
+    def __post_init__(self) -> None:
+        quantity.nanos(self.value, "value")
+
+
+class ValidRange(View, frozen=True):
+    min: str | int | float | None = None
+    max: str | int | float | None = None
+    step: str | int | float | None = None
+
+    def __post_init__(self) -> None:
+        for amount in (self.min, self.max, self.step):
+            quantity.nanos(amount if amount is not None else 0, "validRange")
+
+
+class RequestPolicy(View, frozen=True):
+    """How much of a capacity may be asked for: one of the values, or a step of the range; the default where none is asked."""
+
+    default: str | int | float | None = None
+    valid_values: tuple[str | int | float, ...] | None = None
+    valid_range: ValidRange | None = None
+
+    def __post_init__(self) -> None:
+        for amount in (self.default, *(self.valid_values or ())):
+            quantity.nanos(amount if amount is not None else 0, "requestPolicy")
+
+
+class Capacity(View, frozen=True):
+    value: str | int | float = 0
+    request_policy: RequestPolicy | None = None
+
+    def __post_init__(self) -> None:
+        quantity.nanos(self.value, "value")
 
 
 class CounterSet(View, frozen=True):
@@ -40,7 +76,7 @@ class Device(View, frozen=True):
 
     name: str = ""
     attributes: dict[str, Attribute] | None = None
-    capacity: dict[str, Amount] | None = None
+    capacity: dict[str, Capacity] | None = None
     consumes_counters: tuple[CounterUse, ...] | None = None
     node_name: str = ""
     node_selector: NodeSelector | None = None

@@ -10,12 +10,15 @@ from extender.api.meta import Json, Key, Kind
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Give a pod its node; `annotations` are merged into the pod's by the binding itself. `uid` guards against a namesake."""
+    """Give a pod its node; `annotations` are merged into the pod's by the binding itself. `uid` guards against a namesake.
+
+    `before`: what must have been written first; where one of these fails the pod is not bound."""
 
     pod: Key
     node: str
     uid: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[PatchStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

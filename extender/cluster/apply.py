@@ -70,6 +70,8 @@ class _Applier:
 
     def _bind(self, bind: Bind) -> None:
         try:
+            for write in bind.before:
+                self.carry_out(write)
             self._cluster.bind(bind.pod, bind.node, uid=bind.uid, annotations=dict(bind.annotations) or None)
         except ClusterError as error:
             with contextlib.suppress(ClusterError):

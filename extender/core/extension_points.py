@@ -60,6 +60,7 @@ POINTS: tuple[Point, ...] = (
     Point("reserved_nodes",      "enableReservedNodes",       Combine.CALL),
     Point("target_job",          "enableTargetJob",           Combine.FIRST),
     Point("distinguish",         "",                          Combine.KEYS),
+    Point("before_bind",         "",                          Combine.CALL),
     Point("allocated",           "",                          Combine.CALL),
     Point("deallocated",         "",                          Combine.CALL),
 )  # fmt: skip

@@ -92,7 +92,8 @@ class Statement:
         ssn = self._ssn
         pod = ssn.tasks.pod[task]
         assert pod is not None
-        return Bind(ssn.task_key(task), ssn.nodes.name[node], pod.metadata.uid)
+        before = tuple(ssn.before_bind(task))
+        return Bind(ssn.task_key(task), ssn.nodes.name[node], pod.metadata.uid, before=before)
 
     def _evict(self, step: _Step) -> Evict:
         ssn = self._ssn

@@ -1,8 +1,9 @@
 """predicates -- which nodes may take a pod: kube-scheduler's filters, without the one for amounts (the actions compare those).
 
 pods on the node, NodeUnschedulable, NodeAffinity, TaintToleration, NodePorts look at one node at a time; InterPodAffinity and
-PodTopologySpread look across nodes, at pods that this session has placed, promised room or evicted, too.
-The rules are in core/kube. Source: volcano ed72c7c, pkg/scheduler/plugins/predicates/predicates.go."""
+PodTopologySpread look across nodes, at pods that this session has placed, promised room or evicted, too; DynamicResources at
+devices, which nodes may share, and it writes who got them before a pod is bound.
+The rules are in core/kube and core/dra. Source: volcano ed72c7c, pkg/scheduler/plugins/predicates/predicates.go."""
 
 from __future__ import annotations
 
@@ -10,16 +11,21 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from extender.api.meta import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, Kind
+from extender.api.operations import PatchStatus
 from extender.api.pod import PodSpec
 from extender.core.axis import PODS, BoolN
+from extender.core.dra.filter import ClaimFilter
 from extender.core.kube import inter_pod_affinity, node_affinity, ports, taints, topology_spread, unschedulable
 from extender.core.kube.neighbours import DomainCounts, Neighbours
 from extender.core.kube.pod_terms import Lookers
-from extender.core.plugin import Arguments, At, Change, Plugin, Refusal, TaskClass
+from extender.core.plugin import Across, Arguments, At, Change, Plugin, Refusal, TaskClass
 from extender.core.session import Session
 from extender.core.snapshot import Nodes
 
 TOO_MANY_PODS = "node(s) pod number exceeded"
+FILTER_TIMEOUT = "dynamicresources.filterTimeoutSeconds"
+_TRIES_A_SECOND = 10_000  # what bounds the search for devices, so that its answer does not depend on the machine
 
 # Filters that look at nodes only: one answer a session for all pods that say the same. Evictions cannot cure these refusals.
 _STATIC: tuple[tuple[str, str, Callable[[PodSpec, Nodes], BoolN | None]], ...] = (
@@ -36,6 +42,8 @@ class PredicatesArgs:
     taints: bool = True
     pod_affinity: bool = True
     topology_spread: bool = True
+    claims: bool = True  # devices by ResourceClaim; as the feature gate DynamicResourceAllocation, on since Kubernetes 1.34
+    claim_tries: int = 10 * _TRIES_A_SECOND  # how long the search for devices on a node may go on
 
 
 @dataclass(slots=True, eq=False)
@@ -53,13 +61,15 @@ class Predicates(Plugin[PredicatesArgs]):
 
     @classmethod
     def parse(cls, arguments: Arguments) -> PredicatesArgs:
-        # The cache of predicates saves nothing here, where a class is judged once; volumes and claims are not judged yet.
-        for unused in ("CacheEnable", "NodeVolumeLimitsEnable", "VolumeZoneEnable", "VolumeBindingEnable",
-                       "DynamicResourceAllocationEnable"):  # fmt: skip
+        # The cache of predicates saves nothing here, where a class is judged once; volumes are not judged yet.
+        for unused in ("CacheEnable", "NodeVolumeLimitsEnable", "VolumeZoneEnable", "VolumeBindingEnable"):
             arguments.boolean(f"predicate.{unused}", True)
+        seconds = arguments.integer(FILTER_TIMEOUT, 10)
+        if seconds < 0:
+            arguments.warn(FILTER_TIMEOUT, f"must not be negative, not {seconds}; the default stays")
+            seconds = 10
         arguments.integer("volumebinding.bindTimeoutSeconds", 600)
         arguments.integer("volumebinding.weight", 1)
-        arguments.integer("dynamicresources.filterTimeoutSeconds", 10)
         arguments.anything("volumebinding.shape")
         return PredicatesArgs(
             node_affinity=arguments.boolean("predicate.NodeAffinityEnable", True),
@@ -67,16 +77,29 @@ class Predicates(Plugin[PredicatesArgs]):
             taints=arguments.boolean("predicate.TaintTolerationEnable", True),
             pod_affinity=arguments.boolean("predicate.PodAffinityEnable", True),
             topology_spread=arguments.boolean("predicate.PodTopologySpreadEnable", True),
+            claims=arguments.boolean("predicate.DynamicResourceAllocationEnable", True),
+            claim_tries=_TRIES_A_SECOND * seconds,
         )
+
+    @classmethod
+    def follows(cls, args: PredicatesArgs) -> tuple[Kind, ...]:
+        return (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_CLASS) if args.claims else ()
 
     def open(self, ssn: Session) -> None:
         self._neighbours = Neighbours(ssn.snapshot)
         self._lookers: Lookers | None = None
         self._ports: dict[int, list[ports.HostPort]] | None = None
         self._static: dict[Hashable, list[tuple[str, BoolN]]] = {}
+        self._claims = ClaimFilter(ssn, self.args.claim_tries) if self.args.claims else None
+
+    def distinguish(self, ssn: Session, task: int) -> Hashable:
+        del ssn
+        return self._claims.distinguish(task) if self._claims is not None else None
 
     def pre_predicate(self, ssn: Session, cls: TaskClass) -> str | None:
         del ssn
+        if self._claims is not None and (problem := self._claims.problem(cls)):
+            return f"plugin DynamicResources pre-predicates failed {problem}"
         if self.args.node_affinity and node_affinity.names(cls.spec) == frozenset():
             return f"plugin NodeAffinity pre-predicates failed {node_affinity.CONFLICT}"
         return None
@@ -99,7 +122,8 @@ class Predicates(Plugin[PredicatesArgs]):
 
     def predicate_across(self, ssn: Session, cls: TaskClass) -> list[Refusal] | None:
         found = self._found(ssn, cls)
-        if found.affinity is None and found.spread is None:
+        unserved = self._claims.refusals(cls) if self._claims is not None else None
+        if found.affinity is None and found.spread is None and unserved is None:
             return None
         refusals: list[Refusal] = []
 
@@ -114,15 +138,31 @@ class Predicates(Plugin[PredicatesArgs]):
             missing, skewed = found.spread.refused()
             refuse(topology_spread.MISSING_REASON, missing, True)
             refuse(topology_spread.REASON, skewed)
+        for refusal in unserved or ():
+            refuse(refusal.message, refusal.mask, refusal.unresolvable)
         return refusals
+
+    def batch_node_order(self, ssn: Session, cls: TaskClass, feasible: BoolN) -> Across | None:
+        """Nodes that can give what a claim would rather have."""
+        del ssn
+        points = self._claims.points(cls, feasible) if self._claims is not None else None
+        return Across(points, moves=True) if points is not None else None
+
+    def before_bind(self, ssn: Session, task: int) -> list[PatchStatus]:
+        del ssn
+        return self._claims.before_bind(task) if self._claims is not None else []
 
     def allocated(self, ssn: Session, change: Change) -> None:
         del ssn
         self._neighbours.moves.add(change.tasks, change.nodes, 1)
+        if self._claims is not None:
+            self._claims.take(change)
 
     def deallocated(self, ssn: Session, change: Change) -> None:
         del ssn
         self._neighbours.moves.add(change.tasks, change.nodes, -1)
+        if self._claims is not None:
+            self._claims.give_back(change)
 
     # --- once a class -------------------------------------------------------------------------------------------------------
 

@@ -56,8 +56,6 @@ def out_of_scope(case: Mapping[str, Any]) -> str | None:
         return f"no {', '.join(sorted(set(missing)))}"
     if case.get("hypernodes"):
         return "no HyperNodes"
-    if devices := sorted({obj["kind"] for obj in case["objects"]} & {"ResourceSlice", "DeviceClass"}):
-        return f"no allocation of devices ({', '.join(devices)})"
     try:
         conf_of(case)
     except ConfError as error:
