@@ -7,5 +7,5 @@ store.py feed.py workqueue.py writing.py    its picture of the cluster, how that
 job/            Volcano jobs: controller.py, observe.py, policies.py, phases.py (the table), sync.py, kill.py, pods.py,
                 group.py, status.py, volumes.py, delayed.py, plugins/
 queue.py podgroup.py garbage.py cronjob.py jobflow.py jobtemplate.py hypernode.py colocation.py    one file a controller
-command.py schedule.py resources.py merge.py    what several of them need
+command.py schedule.py merge.py    what several of them need
 """

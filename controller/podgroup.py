@@ -1,6 +1,6 @@
 """The controller of groups for plain pods: pods of our schedulers that belong to no group get one.
 
-All pods of one ReplicaSet, StatefulSet, DaemonSet or Job share a group, named after their owner's uid.
+What such a group says is in extender/api/grouping.py, which admission shares.
 Source: volcano ed72c7c, pkg/controllers/podgroup. Differences: the group follows its workload whichever of its pods is
 listed first, pods of a StatefulSet are sought in its own namespace only, what others have written to a group is kept, and
 a pod whose queue is closed gets its group when the queue opens."""
@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 from controller.merge import merge_diff
 from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
-from controller.resources import Amounts, add, as_quantities, pod_usage
 from controller.store import Change, Index
 from extender.api import labels as names
+from extender.api.grouping import PREFIX, group_name, new_group, owner_kind
 from extender.api.meta import (
-    BATCH_JOB,
-    DAEMON_SET,
     POD,
     POD_GROUP,
     QUEUE,
@@ -31,21 +29,13 @@ from extender.api.meta import (
     controller_of,
     key_of,
     labels_of,
-    owner_reference,
     uid_of,
 )
 from extender.api.operations import Create, Delete, Patch
 from extender.api.pod import FAILED, SUCCEEDED
-from extender.api.podgroup import PENDING
 from extender.api.queue import OPEN
 
-PREFIX = "podgroup-"
-INHERITED = "volcano.sh/"  # annotations of an owner that its group inherits begin with it
 WORKLOADS = (REPLICA_SET, STATEFUL_SET)
-OWNERS = (REPLICA_SET, DAEMON_SET, STATEFUL_SET, BATCH_JOB)
-_FROM_POD = (names.PREEMPTABLE, names.COOLDOWN_TIME, names.REVOCABLE_ZONE)
-_BUDGETS = (names.JDB_MIN_AVAILABLE, names.JDB_MAX_UNAVAILABLE)
-_POD_LABELS = (names.PREEMPTABLE, names.COOLDOWN_TIME)
 REVISION = "controller-revision-hash"  # label of the pods of a StatefulSet; k8s.io/api apps/v1
 
 
@@ -58,32 +48,6 @@ class PodRequest:
 class WorkloadRequest:
     kind: Kind
     workload: Key
-
-
-def group_name(pod: Json) -> str:
-    owner = controller_of(pod)
-    return PREFIX + (owner["uid"] if owner is not None else uid_of(pod))
-
-
-def new_group(pod: Json, owners: Sequence[Json]) -> Json:
-    """The group of a pod; `owners` are the workloads among the pod's owners whose annotations it inherits."""
-    meta = pod["metadata"]
-    controlled = controller_of(pod) is not None
-    references = [dict(each) for each in meta["ownerReferences"]] if controlled else [owner_reference(pod)]
-    group: Json = {
-        "apiVersion": POD_GROUP.api_version,
-        "kind": POD_GROUP.name,
-        "metadata": {"name": group_name(pod), "namespace": meta.get("namespace") or "", "ownerReferences": references},
-        "spec": _spec(pod, owners),
-        "status": {"phase": PENDING},
-    }
-    notes = _annotations(pod, owners)
-    if notes:
-        group["metadata"]["annotations"] = notes
-    labels = {name: labels_of(pod)[name] for name in _POD_LABELS if name in labels_of(pod)}
-    if labels:
-        group["metadata"]["labels"] = labels
-    return group
 
 
 def follow(stored: Json, wanted: Json) -> Json:
@@ -99,55 +63,6 @@ def follow(stored: Json, wanted: Json) -> Json:
     if diff:
         patch["spec"] = diff
     return patch
-
-
-def _spec(pod: Json, owners: Sequence[Json]) -> Json:
-    member = min_member(owners)
-    usage: Amounts = {}
-    add(usage, pod_usage(pod["spec"]), member)
-    spec: Json = {"minMember": member, "minResources": as_quantities(usage, [pod["spec"]])}
-    notes = annotations_of(pod)
-    if pod["spec"].get("priorityClassName"):
-        spec["priorityClassName"] = pod["spec"]["priorityClassName"]
-    if notes.get(names.QUEUE_NAME_ANNOTATION):
-        spec["queue"] = notes[names.QUEUE_NAME_ANNOTATION]
-    topology = _topology(notes)
-    if topology is not None:
-        spec["networkTopology"] = topology
-    return spec
-
-
-def min_member(owners: Sequence[Json]) -> int:
-    """What the first owner that says so says; 1 where that is no number of pods."""
-    said = next((note for each in owners if (note := annotations_of(each).get(names.GROUP_MIN_MEMBER)) is not None), "1")
-    try:
-        return number if (number := int(said)) >= 0 else 1
-    except ValueError:
-        return 1
-
-
-def _topology(notes: dict[str, str]) -> Json | None:
-    mode, tier = notes.get(names.NETWORK_TOPOLOGY_MODE), notes.get(names.NETWORK_TOPOLOGY_HIGHEST_TIER)
-    if mode is None and tier is None:
-        return None
-    topology: Json = {"mode": mode.lower() if mode is not None and mode.lower() in ("hard", "soft") else "hard"}
-    if tier is not None and tier.lstrip("+-").isdigit():
-        topology["highestTierAllowed"] = int(tier)
-    return topology
-
-
-def _annotations(pod: Json, owners: Sequence[Json]) -> dict[str, str]:
-    inherited: dict[str, str] = {}
-    for owner in owners:
-        for name, value in annotations_of(owner).items():
-            if name.startswith(INHERITED):
-                inherited.setdefault(name, value)
-    notes = annotations_of(pod)
-    own = {name: notes[name] for name in _FROM_POD if name in notes}
-    budget = next((name for name in _BUDGETS if name in notes), None)
-    if budget is not None:
-        own[budget] = notes[budget]
-    return {**inherited, **own}
 
 
 class PodGroupController(PlainController):
@@ -232,8 +147,7 @@ class PodGroupController(PlainController):
             return []
         found = []
         for reference in pod["metadata"].get("ownerReferences") or ():
-            kind = next((each for each in OWNERS if (each.api_version, each.name) ==
-                         (reference.get("apiVersion"), reference.get("kind"))), None)  # fmt: skip
+            kind = owner_kind(reference)
             if kind is None:
                 continue
             key = Key(pod["metadata"].get("namespace") or "", reference["name"])

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 
 from controller.job.seen import JobSeen, group_name, task_minimum
 from controller.merge import merge_diff
-from controller.resources import Amounts, add, as_quantities, pod_usage
 from extender.api import labels as names
 from extender.api.job import Job, TaskSpec
 from extender.api.meta import POD_GROUP, Json, Key, owner_reference, uid_of
 from extender.api.operations import Create, Patch
+from extender.api.usage import Amounts, add, as_quantities, pod_usage
 
 
 def group_operations(seen: JobSeen) -> tuple[Create | Patch, ...]:

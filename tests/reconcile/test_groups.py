@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller.podgroup import follow, min_member, new_group
+from controller.podgroup import follow
 from extender.api.errors import Denied
+from extender.api.grouping import min_member, new_group
 from extender.api.meta import POD, POD_GROUP, QUEUE, REPLICA_SET, Json, Key
 from extender.cluster.port import AdmissionRequest
 from tests.reconcile.builders import key
