@@ -135,7 +135,7 @@ def carry_out(cluster: Recorder, decision: Decision, apply: Apply, clock: Clock)
         operations = [each for each in stage.operations if target(each) not in failed]
         if operations and (stage.regardless or not failures):
             apply(cluster, operations, clock=clock, on_failure=note)
-        if decision.once:
+        if decision.once and not failures:
             failures += [
                 Failure(each, NotFound(f"{each.kind} {each.key} was gone already"))
                 for each in operations

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from controller.manager import Manager
 from controller.reconciler import Settings
+from controller.writing import Apply
 from extender.actions import ACTIONS
 from extender.api.meta import (
     BATCH_JOB,
@@ -62,7 +63,9 @@ KEYS = ("-----BEGIN RSA PRIVATE KEY-----\nfor tests\n-----END RSA PRIVATE KEY---
 class World:
     """`settle` lets things happen until nothing changes any more; `phases` records what a watch sees."""
 
-    def __init__(self, *, admission: bool = True, graceful: bool = False, not_ready: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, admission: bool = True, graceful: bool = False, not_ready: tuple[str, ...] = (),
+                 apply: Apply | None = None) -> None:  # fmt: skip
+        self._apply = apply
         self.clock = VirtualClock(START)
         self.cluster = MemoryCluster(self.clock)
         self.cluster.load(_nodes())
@@ -71,7 +74,7 @@ class World:
         if admission:
             paths = tuple(route.path for route in ROUTES)
             self.cluster.admission = WebhookAdmission(self.cluster, WebhookSettings(enabled=paths))
-        self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS))
+        self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS), apply=self._apply)
         self.workloads = Workloads(self.cluster, self.clock)
         self.kubelet = Kubelet(self.cluster, self.clock, start_seconds=1.0, graceful=graceful, not_ready=not_ready)
         self.phases: dict[str, list[str]] = defaultdict(list)
@@ -99,7 +102,7 @@ class World:
     def restart_controllers(self) -> None:
         """They come back with nothing but what the cluster shows."""
         self.manager.close()
-        self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS))
+        self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS), apply=self._apply)
         self.manager.start()
 
     def run_until(self, second: float) -> None:
