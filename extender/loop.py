@@ -88,7 +88,8 @@ class Loop:
         self._cluster, self._clock, self._carry_out = cluster, clock, carry_out
         self._default_queue = default_queue
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
-        self._followers = [Follower(cluster, kind) for kind in (*FOLLOWED, *conf.kinds)]
+        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
+        self._followers += [Follower(cluster, kind, optional=True) for kind in conf.kinds]
         self._rng = np.random.default_rng(seed)
         self._doubtful: dict[tuple[Kind, Key], None] = {}  # a write about it failed: what does it show now?
         self._tried = -math.inf  # until when back-offs that ended have been looked at
@@ -109,7 +110,8 @@ class Loop:
         self._try_again()
         self._look_again()
         followed = {follower.kind for follower in self._followers}
-        self._followers += [Follower(self._cluster, kind) for kind in self.conf.kinds if kind not in followed]
+        asked = (kind for kind in self.conf.kinds if kind not in followed)
+        self._followers += [Follower(self._cluster, kind, optional=True) for kind in asked]
         for follower in self._followers:
             for event in follower.poll():
                 self.mirror.apply(follower.kind, event.type, event.object)

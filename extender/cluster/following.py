@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from extender.api.errors import Gone
+from extender.api.errors import Gone, NotFound
 from extender.api.meta import Json, Key, Kind, key_of, uid_of
 from extender.cluster.port import Cluster, Watch, WatchEvent
 
 
 class Follower:
-    """Not started until the first `poll`. A ClusterError leaves it where it was: poll again later."""
+    """Not started until the first `poll`. A ClusterError leaves it where it was: poll again later.
 
-    def __init__(self, cluster: Cluster, kind: Kind) -> None:
+    `optional`: an API server that does not know the kind has no objects of it, for as long as it is followed."""
+
+    def __init__(self, cluster: Cluster, kind: Kind, *, optional: bool = False) -> None:
         self.kind = kind
+        self._optional, self._unknown = optional, False
         self._cluster = cluster
         self._watch: Watch | None = None
         self._seen: dict[Key, tuple[str, str]] = {}  # uid and resourceVersion
@@ -24,10 +27,12 @@ class Follower:
     @property
     def synced(self) -> bool:
         """Whether the first list has been delivered."""
-        return self._watch is not None
+        return self._watch is not None or self._unknown
 
     def poll(self, timeout: float = 0.0) -> list[WatchEvent]:
         """What is new; waits up to `timeout` real seconds for the first event."""
+        if self._unknown:
+            return []
         if self._watch is None:
             return self._list()
         try:
@@ -52,7 +57,13 @@ class Follower:
         return True
 
     def _list(self) -> list[WatchEvent]:
-        listing = self._cluster.list(self.kind)
+        try:
+            listing = self._cluster.list(self.kind)
+        except NotFound:
+            if not self._optional:
+                raise
+            self._unknown = True
+            return []
         self._watch = self._cluster.watch(self.kind, listing.resource_version)
         before, self._seen = self._seen, {key_of(obj): _version(obj) for obj in listing.objects}
         gone = [WatchEvent("DELETED", self._remains(key, uid)) for key, (uid, _) in before.items() if key not in self._seen]

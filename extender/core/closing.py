@@ -4,18 +4,22 @@ Only what changed is written. Source: volcano ed72c7c, pkg/scheduler/framework/{
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from extender.api import queue
+from extender.api.claim import ResourceClaim
 from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key, format_time
 from extender.api.operations import Emit, PatchStatus
 from extender.api.pod import Pod
 from extender.api.podgroup import PodGroup, PodGroupCondition
+from extender.api.quantity import canonical, format_nanos
 from extender.core import status as st
 from extender.core.axis import CPU, MEMORY, IntR
+from extender.core.dra import quota
 from extender.core.reasons import Waiting
 from extender.core.session import Session
 from extender.core.waiting import gang_text, task_text, why_waits
@@ -206,13 +210,13 @@ def _other_conditions(pod: Pod) -> list[Json]:
 
 def _close_queues(ssn: Session) -> None:
     """status.allocated of each queue and its ancestors, where it differs from what the queue shows."""
-    used = queue_use(ssn)
+    used, devices = queue_use(ssn), _device_use(ssn)
     for row, object_ in enumerate(ssn.queues.queue):
         shown = object_.status.allocated
-        now = _quantities(ssn, used[row])
-        if shown is None and not used[row].any():
+        now = _quantities(ssn, used[row]) | devices.get(row, {})
+        if shown is None and not used[row].any() and row not in devices:
             continue
-        if shown is not None and _same(ssn, shown, used[row]):
+        if shown is not None and _same(ssn, shown, used[row]) and _devices_in(shown) == devices.get(row, {}):
             continue
         gone = {name: None for name in shown or () if name not in now}
         key = Key("", object_.metadata.name)
@@ -229,6 +233,26 @@ def queue_use(ssn: Session) -> NDArray[np.int64]:
         for ancestor in _ancestors(ssn, row):
             used[ancestor] += own[row]
     return used
+
+
+def _device_use(ssn: Session) -> dict[int, dict[str, str]]:
+    """Queue -> what its tasks, and those of the queues below it, hold by claim; a claim counts once in each queue."""
+    held: dict[int, dict[Key, ResourceClaim]] = {}
+    for task in quota.holding(ssn):
+        row, pod = ssn.queue_of(ssn.job_of(task)), ssn.tasks.pod[task]
+        if row >= 0 and pod is not None:
+            claims = quota.claims_of(pod, ssn.facts)
+            for queue_row in (row, *_ancestors(ssn, row)) if claims else ():
+                held.setdefault(queue_row, {}).update(claims)
+    return {
+        row: {name: format_nanos(amount) for name, amount in sum(counts, Counter()).items()}
+        for row, claims in held.items()
+        if any(counts := [quota.counted(claim, consumable=True) for claim in claims.values()])
+    }
+
+
+def _devices_in(shown: Mapping[str, str | int | float]) -> dict[str, str]:
+    return {name: canonical(amount) for name, amount in shown.items() if quota.is_about_devices(name)}
 
 
 def _ancestors(ssn: Session, row: int) -> list[int]:
@@ -252,5 +276,6 @@ def _quantities(ssn: Session, amounts: IntR) -> dict[str, str]:
 
 
 def _same(ssn: Session, shown: Mapping[str, str | int | float], amounts: IntR) -> bool:
-    return bool((ssn.axis.quantities(shown)[: len(amounts)] == amounts).all())
+    listed = {name: amount for name, amount in shown.items() if not quota.is_about_devices(name)}
+    return bool((ssn.axis.quantities(listed)[: len(amounts)] == amounts).all())
 

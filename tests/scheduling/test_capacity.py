@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.actions import ACTIONS
+from extender.api import labels as names
 from extender.api import meta
 from extender.api.meta import Json, Key
 from extender.cluster.clock import VirtualClock
@@ -382,7 +383,7 @@ def test_devices_in_use_count_and_come_back() -> None:
         stmt.allocate([t0], [0])
         assert capacity.allocatable_claims(ssn, q, [t1]) == 0
         assert capacity.explain_queue(ssn, q, request(ssn, cpu=1)) == (
-            f"queue top: {CLASS} 3 used + 1 asked > capability 3", {},
+            f"queue top: {CLASS} 3 used + 1 asked > capability 3", {CLASS: {"used": "3", "asked": "1", "capability": "3"}},
         )  # fmt: skip
         stmt.evict(task_row(ssn, "old"), "reclaim")
         assert capacity.allocatable_claims(ssn, q, [t1]) == 1
@@ -407,7 +408,8 @@ def test_a_minimum_of_devices_is_checked_at_admission() -> None:
     """Also of jobs that ask for nothing else; what was let in counts for the next."""
     ssn = devices(
         claim("a"), claim("b"), claim("c"), claiming("t0", "g", "a"), claiming("t1", "g", "b"), claiming("t2", "g", "c"),
-        podgroup("h").queue("q"), claiming("h0", "h", "c"), limit={CLASS: "2"},
+        podgroup("g").queue("q").members(2).phase("Pending"), podgroup("h").queue("q").phase("Pending"),
+        claiming("h0", "h", "c"), limit={CLASS: "2"},
     )  # fmt: skip
     capacity = plugin(ssn, "capacity")
     assert capacity.job_enqueueable(ssn, job_row(ssn, "g")) is Vote.PERMIT
@@ -418,15 +420,58 @@ def test_a_minimum_of_devices_is_checked_at_admission() -> None:
     assert told.text == f"queue top: {CLASS} 2 used or let in + 1 asked > capability 2"
 
 
+def test_a_job_that_was_let_in_counts_until_it_holds_its_claims() -> None:
+    """Its minimum is not promised to the next one; what it holds is not counted twice."""
+    def asks(*objects: Json) -> Vote:
+        ssn = devices(
+            claim("a"), claim("b"), claim("c", 2), *objects, podgroup("h").queue("q").phase("Pending"),
+            claiming("h0", "h", "c"), limit={CLASS: "3"},
+        )  # fmt: skip
+        vote: Vote = plugin(ssn, "capacity").job_enqueueable(ssn, job_row(ssn, "h"))
+        return vote
+
+    assert asks(claiming("t0", "g", "a"), claiming("t1", "g", "b")) is Vote.REJECT
+    assert asks(claiming("t0", "g", "a", on="n")) is Vote.PERMIT
+
+
+def as_worker(pod: Json) -> Json:
+    pod["metadata"].setdefault("annotations", {})[names.TASK_SPEC] = "worker"
+    return pod
+
+
+def test_a_claim_that_a_gang_shares_is_asked_once() -> None:
+    """Four workers of one role with the same claim ask for its devices, not for four times as many."""
+    ssn = devices(
+        claim("a", 4), *(as_worker(claiming(f"t{i}", "g", "a")) for i in range(4)),
+        podgroup("g").queue("q").members(4).with_("spec.minTaskMember", {"worker": 4}).phase("Pending"), limit={CLASS: "4"},
+    )  # fmt: skip
+    assert plugin(ssn, "capacity").job_enqueueable(ssn, job_row(ssn, "g")) is Vote.PERMIT
+
+
+def test_members_that_are_not_there_yet_ask_as_the_first_one_does() -> None:
+    """One of four workers exists, with a claim made for it: the queue must have room for four."""
+    made = Built(meta.RESOURCE_CLAIM, "w0-gpu").with_("spec", claim("x")["spec"])
+    worker = (
+        task("w0", "g").cpu(1).role("worker")
+        .with_("spec.resourceClaims", [{"name": "gpu", "resourceClaimTemplateName": "one"}])
+        .with_("status.resourceClaimStatuses", [{"name": "gpu", "resourceClaimName": "w0-gpu"}])
+    )  # fmt: skip
+    group = podgroup("g").queue("q").members(4).with_("spec.minTaskMember", {"worker": 4}).phase("Pending")
+    ssn = devices(made, worker, group, limit={CLASS: "3"})
+    assert plugin(ssn, "capacity").job_enqueueable(ssn, job_row(ssn, "g")) is Vote.REJECT
+    assert ssn.enqueue_refusals[job_row(ssn, "g")][0].numbers == {CLASS: {"used": "0", "asked": "4", "capability": "3"}}
+
+
 def test_claims_are_followed_where_somebody_counts_them() -> None:
-    """Not every API server has them, so nobody asks for them unasked; a reload that turns it on is enough."""
+    """Whoever turns it off asks nobody for them; a reload that turns it on is enough."""
     clock = VirtualClock(0.0)
     cluster = MemoryCluster(clock)
     cluster.load([claim("a")])
     text = 'actions: "allocate"\ntiers: [{{plugins: [{{name: capacity, arguments: {{{}}}}}]}}]'
-    loop = Loop(cluster, conf.load(text.format(""), PLUGINS, ACTIONS), clock)
+    switch = "capacity.DynamicResourceAllocationEnable: "
+    loop = Loop(cluster, conf.load(text.format(switch + "false"), PLUGINS, ACTIONS), clock)
     loop.start()
     assert not loop.mirror.facts[meta.RESOURCE_CLAIM]
-    loop.conf = conf.load(text.format("capacity.DynamicResourceAllocationEnable: true"), PLUGINS, ACTIONS)
+    loop.conf = conf.load(text.format(switch + "true"), PLUGINS, ACTIONS)
     loop.feed()
     assert list(loop.mirror.facts[meta.RESOURCE_CLAIM]) == [Key("default", "a")]

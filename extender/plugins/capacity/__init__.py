@@ -35,8 +35,9 @@ CONSUMABLE = "capacity.DRAConsumableCapacityEnable"
 @dataclass(frozen=True, slots=True)
 class CapacityArgs:
     ancestor_reclaim_level: int = 0  # how far above a queue its ancestors count in reclaim; needs enableHierarchy
-    devices: bool = False  # count devices by ResourceClaim (devices.py)
-    consumable: bool = False  # and the capacity that claims consume of them
+    # As the feature gates DynamicResourceAllocation and DRAConsumableCapacity of Kubernetes 1.36, which are on.
+    devices: bool = True  # count devices by ResourceClaim (devices.py)
+    consumable: bool = True  # and the capacity that claims consume of them
 
 
 class Capacity(Plugin[CapacityArgs]):
@@ -48,7 +49,7 @@ class Capacity(Plugin[CapacityArgs]):
         level = arguments.integer(LEVEL, 0)
         if level < 0:
             arguments.warn(LEVEL, f"must not be negative, not {level}")
-        return CapacityArgs(level, arguments.boolean(DEVICES, False), arguments.boolean(CONSUMABLE, False))
+        return CapacityArgs(level, arguments.boolean(DEVICES, True), arguments.boolean(CONSUMABLE, True))
 
     @classmethod
     def follows(cls, args: CapacityArgs) -> tuple[Kind, ...]:
@@ -135,7 +136,7 @@ class Capacity(Plugin[CapacityArgs]):
                 used, limit = self.taken[row], self.limits.limit[row]
                 return account(ssn, f"queue {ssn.queues.name[row]}", columns, request, limit, "capability", used=used)
         if self.devices is not None and queue in self.devices.refused:
-            return self.devices.refused[queue], {}
+            return self.devices.refused[queue]
         return None
 
     def _unusable(self, ssn: Session, queue: int) -> str:
@@ -159,9 +160,9 @@ class Capacity(Plugin[CapacityArgs]):
                 refusal = not_admitted(ssn, "queue resource quota insufficient", "insufficient", columns, told)
                 ssn.enqueue_refusals[job].append(refusal)
                 return Vote.REJECT
-        if self.devices is not None and (text := self.devices.admits(ssn, queue, job)):
+        if self.devices is not None and (refused := self.devices.admits(ssn, queue, job)):
             event = "queue resource quota insufficient: insufficient dra-resource-exceeded"
-            ssn.enqueue_refusals[job].append(NotAdmitted(event, text, {}))
+            ssn.enqueue_refusals[job].append(NotAdmitted(event, *refused))
             return Vote.REJECT
         return Vote.PERMIT
 

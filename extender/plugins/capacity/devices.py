@@ -1,28 +1,25 @@
-"""Quotas of devices that pods get by ResourceClaim: keys of a queue's lists that name a device class.
+"""Quotas of devices that pods get by ResourceClaim: keys of a queue's lists that name a device class (core/dra/quota.py).
 
-    deviceclass/<class>              number of devices
-    <dimension>.deviceclass/<class>  consumable capacity, with capacity.DRAConsumableCapacityEnable
-
-Only capability limits. A claim that several pods of a queue share counts once. Requests for all devices of a pool, or for the
-first that is available, have no number and are not counted. Source: volcano ed72c7c, plugins/capacity and cache.go."""
+Only capability limits. A claim that several pods of a queue share counts once.
+Source: volcano ed72c7c, plugins/capacity and cache.go."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from extender.api import claim, meta, quantity
+from extender.api import quantity
+from extender.api.claim import ResourceClaim
 from extender.api.meta import Key
 from extender.core import status as st
 from extender.core.axis import read_quantities
+from extender.core.dra import quota
+from extender.core.dra.quota import CLASS, Amounts
 from extender.core.session import Session
 from extender.plugins.capacity.tree import QueueTree
 
-CLASS = "deviceclass/"
-DIMENSION = ".deviceclass/"
-Amounts = Counter[str]  # key as in a queue's list -> nano-units
+Told = tuple[str, dict[str, object]]  # why something does not fit: in words, and the numbers by key
 
 
 class Devices:
@@ -36,11 +33,14 @@ class Devices:
         self.used: dict[int, Amounts] = defaultdict(Counter)
         self.admitted: dict[int, Amounts] = defaultdict(Counter)
         self.holders: dict[int, Counter[Key]] = defaultdict(Counter)  # by queue: claim -> tasks that hold it
-        self.refused: dict[int, str] = {}  # leaf queue -> why it took no more, last time
+        self.refused: dict[int, Told] = {}  # leaf queue -> why it took no more, last time
         self._asked: dict[Key, Amounts] = {}
         if self.limits:
-            for task in _holding(ssn):
+            for task in quota.holding(ssn):
                 self.move(ssn, ssn.queue_of(ssn.job_of(task)), [task], +1)
+            for job in ssn.live_jobs():
+                if ssn.job_phase[job] == st.PHASE_INQUEUE:
+                    self.let_in(ssn, ssn.queue_of(job), job)
 
     # --- what tasks ask ---------------------------------------------------------------------------------------------------
 
@@ -49,13 +49,11 @@ class Devices:
         pod = ssn.tasks.pod[task]
         if pod is None:
             return {}
-        keys = [Key(pod.metadata.namespace, name) for name in pod.claims]
-        return {key: asked for key in keys if (asked := self._of(ssn, key))}
+        return {key: asked for key, claim in quota.claims_of(pod, ssn.facts).items() if (asked := self._of(key, claim))}
 
-    def _of(self, ssn: Session, key: Key) -> Amounts:
+    def _of(self, key: Key, claim: ResourceClaim) -> Amounts:
         if key not in self._asked:
-            found = ssn.facts[meta.RESOURCE_CLAIM].get(key)
-            self._asked[key] = _asked(found, consumable=self.consumable) if isinstance(found, claim.ResourceClaim) else Counter()
+            self._asked[key] = quota.counted(claim, consumable=self.consumable)
         return self._asked[key]
 
     # --- questions ----------------------------------------------------------------------------------------------------------
@@ -80,43 +78,58 @@ class Devices:
             seen.update(fresh)
         return len(tasks)
 
-    def admits(self, ssn: Session, queue: int, job: int) -> str:
-        """Why the devices of the job's minimum do not fit, "" where they do."""
-        asked = self._minimum(ssn, job)
+    def admits(self, ssn: Session, queue: int, job: int) -> Told | None:
+        """Why the devices of the job's minimum do not fit, None where they do."""
         rows = [row for row in self.tree.path(queue) if row in self.limits]
-        refusals = (self._beyond(ssn, row, asked, self.used[row] + self.admitted[row], "used or let in") for row in rows)
-        return next((told for told in refusals if told), "")
+        minimum = self._minimum(ssn, job) if rows else None
+        for row in rows:
+            assert minimum is not None
+            asked = minimum.beside(self.holders[row])
+            told = self._beyond(ssn, row, asked, self.used[row] + self.admitted[row], "used or let in")
+            if told:
+                return told
+        return None
 
-    def _beyond(self, ssn: Session, queue: int, asked: Amounts, used: Amounts, held: str) -> str:
+    def _beyond(self, ssn: Session, queue: int, asked: Amounts, used: Amounts, held: str) -> Told | None:
         limits = self.limits[queue]
         classes = {_class(name) for name in limits}
         for key, amount in sorted(asked.items()):
             limit = limits[key]
             unlimited = _class(key) not in classes or (key.startswith(CLASS) and limit <= 0)
             if not unlimited and amount and used[key] + amount > limit:
-                words = f"{_text(used[key])} {held} + {_text(amount)} asked > capability {_text(limit)}"
-                return f"queue {ssn.queues.name[queue]}: {key} {words}"
-        return ""
+                numbers = {"used": _text(used[key]), "asked": _text(amount), "capability": _text(limit)}
+                words = f"{numbers['used']} {held} + {numbers['asked']} asked > capability {numbers['capability']}"
+                return f"queue {ssn.queues.name[queue]}: {key} {words}", {key: numbers}
+        return None
 
-    def _minimum(self, ssn: Session, job: int) -> Amounts:
-        """What the tasks that the job needs at least ask together."""
+    def _minimum(self, ssn: Session, job: int) -> _Minimum:
+        """What the tasks that the job needs at least ask: the first minMember that claim something, or so many of each role.
+
+        Of tasks that are not there yet each asks what the first of its role claims for itself."""
         group = ssn.jobs.group[job]
         asking = [task for task in ssn.jobs.tasks[job] if self.claims(ssn, task)]
-        total: Amounts = Counter()
+        minimum = _Minimum({}, Counter())
         if group is None:
-            return total
+            return minimum
         asking.sort(key=ssn.task_key)
         if not group.spec.min_task_member:
             for task in asking[: group.spec.min_member]:
-                total.update(_sum(self.claims(ssn, task).values()))
-            return total
-        first: dict[str, int] = {}
-        for task in asking:
-            first.setdefault(ssn.tasks.role[task], task)
-        for role, task in first.items():
-            times = group.spec.min_task_member.get(role, 0)
-            total.update({key: times * amount for key, amount in _sum(self.claims(ssn, task).values()).items()})
-        return total
+                minimum.claims.update(self.claims(ssn, task))
+            return minimum
+        for role, number in group.spec.min_task_member.items():
+            there = [task for task in asking if ssn.tasks.role[task] == role][:number]
+            for task in there:
+                minimum.claims.update(self.claims(ssn, task))
+            if there:
+                for asked in self._own_claims(ssn, there[0]):
+                    minimum.missing.update({key: (number - len(there)) * amount for key, amount in asked.items()})
+        return minimum
+
+    def _own_claims(self, ssn: Session, task: int) -> list[Amounts]:
+        """What the task claims by templates, and so every task of its kind once more."""
+        pod = ssn.tasks.pod[task]
+        named = {claim.resource_claim_name for claim in (pod.spec.resource_claims if pod is not None else None) or ()}
+        return [asked for key, asked in self.claims(ssn, task).items() if key.name not in named]
 
     # --- what happens -------------------------------------------------------------------------------------------------------
 
@@ -133,51 +146,37 @@ class Devices:
                             self.used[row][name] += sign * amount
 
     def let_in(self, ssn: Session, queue: int, job: int) -> None:
-        if self.limits:
-            asked = self._minimum(ssn, job)
-            for row in self.tree.path(queue):
-                self.admitted[row].update(asked)
+        rows = [row for row in self.tree.path(queue) if row in self.limits]
+        minimum = self._minimum(ssn, job) if rows else None
+        for row in rows:
+            assert minimum is not None
+            self.admitted[row].update(minimum.beside(self.holders[row]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Minimum:
+    """Claims that there are, and what those will ask that are yet to be made."""
+
+    claims: dict[Key, Amounts]
+    missing: Amounts
+
+    def beside(self, held: Mapping[Key, int]) -> Amounts:
+        """What comes to the claims that are held already."""
+        total: Amounts = Counter(self.missing)
+        for key, asked in self.claims.items():
+            if not held.get(key):
+                total.update(asked)
+        return total
 
 
 def _limits(listed: dict[str, str | int | float] | None) -> Amounts | None:
     """The entries of a capability that are about devices; None where there are none."""
-    about = {name: amount for name, amount in (listed or {}).items() if name.startswith(CLASS) or DIMENSION in name}
+    about = {name: amount for name, amount in (listed or {}).items() if quota.is_about_devices(name)}
     return Counter(read_quantities(about, "")) if about else None
 
 
 def _class(key: str) -> str:
     return key.split(CLASS, 1)[1]
-
-
-def _asked(found: claim.ResourceClaim, *, consumable: bool) -> Amounts:
-    total: Amounts = Counter()
-    for request in found.spec.devices.requests or ():
-        exactly = request.exactly
-        if exactly is None or exactly.allocation_mode == claim.ALL or not exactly.device_class_name:
-            continue
-        count = exactly.count or 1
-        total[CLASS + exactly.device_class_name] += count * quantity.NANO
-        if consumable:
-            for name, amount in read_quantities(exactly.capacity.requests, "").items():
-                total[f"{name}{DIMENSION}{exactly.device_class_name}"] += count * amount
-    return total
-
-
-def _holding(ssn: Session) -> list[int]:
-    """Tasks that hold a node and have claims; found by their shapes, not one by one."""
-    by_claim = np.array([shape is not None and bool(shape.spec.resource_claims) for shape in ssn.snapshot.shapes], dtype=bool)
-    if not by_claim.any():
-        return []
-    holds = by_claim[ssn.tasks.shape] & st.IS_ALLOCATED[ssn.task_status] & (ssn.tasks.job >= 0)
-    rows: list[int] = np.flatnonzero(holds).tolist()
-    return rows
-
-
-def _sum(amounts: Iterable[Amounts]) -> Amounts:
-    total: Amounts = Counter()
-    for each in amounts:
-        total.update(each)
-    return total
 
 
 def _text(nanos: int) -> str:
