@@ -80,13 +80,14 @@ def _parents_first(queues: Sequence[Found]) -> list[Found]:
 def check_references(found: Sequence[Found]) -> None:
     """Raises Refused for the first manifest that names a PodGroup, Queue, PriorityClass or JobTemplate which is nowhere.
 
-    A cluster accepts most of these and leaves the pods waiting for ever; on the command line it is a slip of the pen."""
+    A cluster accepts most of these and leaves the pods waiting for ever; on the command line it is a slip of the pen. What
+    comes from a cluster has done without."""
     there = {(kind_of(each.manifest), key_of(each.manifest).name) for each in found}
     there |= {(meta.QUEUE, name) for name in (queue.ROOT, queue.DEFAULT)}
     there |= {(meta.PRIORITY_CLASS, name) for name in _BUILT_IN_CLASSES}
     there |= {(kind_of(each.manifest), _full(each)) for each in found if kind_of(each.manifest).namespaced}
     names = {kind: sorted(name for of, name in there if of == kind) for kind in _NAMED_KINDS}
-    for each in found:
+    for each in (each for each in found if not each.as_found):
         for path, kind, name in _named(each):
             if isinstance(name, str) and name and (kind, name) not in there:
                 near = nearest(name, names[kind]) if names[kind] else ""

@@ -25,7 +25,9 @@ Amounts = Mapping[str, int]  # resource -> nano-units
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """`waited`: seconds from its creation until it got its first node, or until now. `nodes`: node -> pods that were there."""
+    """`waited`: seconds from its creation (or the start of the run) until it got its first node, or until now.
+
+    `nodes`: node -> pods that were there."""
 
     name: str
     phase: str
@@ -89,7 +91,7 @@ def _age(outcome: Outcome, obj: Json) -> tuple[float, str]:
 
 def _line(outcome: Outcome, name: str, phase: str, running: int, least: int, queue: str, made: Json,
           spans: Sequence[PodSpan]) -> JobLine:  # fmt: skip
-    created = min([_age(outcome, made)[0], *(span.created for span in spans)])
+    created = max(min([_age(outcome, made)[0], *(span.created for span in spans)]), outcome.started)
     bound = min((span.bound for span in spans if span.bound is not None), default=outcome.now)
     last = {span.pod: span for span in spans if span.node}  # a pod that was made again under its name counts once
     over = all(span.ended is not None for span in last.values())

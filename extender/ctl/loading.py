@@ -56,6 +56,11 @@ class Found:
         name = meta.get("name") or f"{meta.get('generateName') or ''}..."
         return f"{self.manifest.get('kind')} " + (f"{meta['namespace']}/{name}" if meta.get("namespace") else name)
 
+    @property
+    def as_found(self) -> bool:
+        """A cluster has written it (`kubectl get -o yaml`): it is taken as it is."""
+        return bool(self.manifest["metadata"].get("resourceVersion"))
+
     def refuse(self, why: object) -> Refused:
         return Refused(f"{self.where}: {why}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -38,6 +38,8 @@ def play(local: Local, found: Sequence[Found], until: float | str, limit: float,
 
 def _arrival(each: Found) -> float:
     """Seconds after the start. Raises Refused naming the annotation."""
+    if each.as_found:
+        return 0.0
     text = annotations_of(each.manifest).get(labels.ARRIVES_AFTER, "0")
     path = f"metadata.annotations[{labels.ARRIVES_AFTER}]"
     try:
@@ -64,7 +66,7 @@ def _create(local: Local, each: Found, built_in: frozenset[tuple[Kind, Key]]) ->
             change: Json = {part: each.manifest[part] for part in ("spec", "data") if part in each.manifest}
             change["metadata"] = {part: meta[part] for part in ("labels", "annotations") if part in meta}
             local.cluster.patch(kind, key, change)
-        elif meta.get("resourceVersion"):
+        elif each.as_found:
             local.load([each.manifest])
         else:
             local.create([_aimed(local, each.manifest)])
@@ -106,11 +108,23 @@ def _without(each: Found, uids: set[str]) -> Found:
 
 
 def beginning(found: Iterable[Found], usual: float) -> float:
-    """When the virtual clock begins: not before anything was created that a cluster has written."""
-    times = [usual]
-    for each in found:
+    """When the virtual clock begins: at the last moment that objects written by a cluster know of, where there are any."""
+    times = [when for each in found if each.as_found for when in _moments(each)]
+    return max(times, default=usual)
+
+
+def _moments(each: Found) -> Iterator[float]:
+    """When it was created, started, heard of. Raises Refused for what is no time."""
+    status = each.manifest.get("status") or {}
+    conditions = status.get("conditions")
+    texts = [each.manifest["metadata"].get("creationTimestamp"), status.get("startTime")]
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict):
+            texts += [condition.get("lastTransitionTime"), condition.get("lastHeartbeatTime")]
+    for text in texts:
         try:
-            times.append(parse_time(each.manifest["metadata"].get("creationTimestamp")) or usual)
+            when = parse_time(text)
         except (InvalidObject, TypeError) as error:
-            raise each.refuse(f"{each.subject}: metadata.creationTimestamp: {error}") from None
-    return max(times)
+            raise each.refuse(f"{each.subject}: {error}") from None
+        if when is not None:
+            yield when

@@ -129,7 +129,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     if not any(kind_of(each.manifest) == NODE for each in found):
         notes.print(f"no nodes given: default cluster {nodes.DEFAULT_SPEC}")
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
-    for each in found:
+    for each in (each for each in found if not each.as_found):
         for line in unknown_fields(each):
             notes.print(f"warning: {line}")
     nodes.check(each for each in found if kind_of(each.manifest) == NODE)

@@ -6,8 +6,8 @@ the queues' shares: of the resource of which a queue has most, the part of the w
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,9 @@ _QUEUE_COLOURS = ("#332288", "#cc6677", "#117733", "#ddcc77", "#88ccee", "#aa449
 _OTHERS, _GRID, _INK, _BAND = "#b8b8b8", "#e4e4e4", "#333333", "#f5f6f8"
 _WIDTH = 11.0  # inches
 _TALLEST, _LOWEST = 12.0, 1.6  # inches for all nodes
-_SOLID_LANES = 0.72  # of a node's band
+_LANE = 0.05  # inches that a pod should get
+_SOLID, _SOLID_OF_MANY = 0.72, 0.9  # of a node's band
+_THIN = 4.0  # points; lower lanes of one gang are drawn as one bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ def draw(outcome: Outcome, path: Path) -> None:
     nodes = [key_of(obj).name for obj in outcome.objects.get(NODE, ())]
     nodes = sorted({*nodes, *bars}, key=_natural)
     colours = _colours(bars)
-    height = min(max(0.55 * len(nodes), _LOWEST), _TALLEST)
+    lanes = max((bar.lane + 1 for here in bars.values() for bar in here), default=1)
+    height = min(max(0.55, _LANE * lanes) * len(nodes), _TALLEST)
+    height = max(height, _LOWEST)
     plt = _pyplot()
     with plt.rc_context({"font.family": "sans-serif", "font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "pumice",
                          "axes.edgecolor": _GRID, "text.color": _INK, "axes.labelcolor": _INK, "xtick.color": _INK,
@@ -73,7 +77,7 @@ def draw(outcome: Outcome, path: Path) -> None:
         figure, (above, below) = plt.subplots(
             2, 1, sharex=True, figsize=(_WIDTH, height + 3.2), height_ratios=(height, 1.7), layout="constrained"
         )
-        _draw_nodes(above, nodes, bars, colours)
+        _draw_nodes(above, nodes, bars, colours, band=72 * height / max(len(nodes), 1))
         _draw_queues(below, outcome, end)
         _draw_time(below, end)
         above.set_title(_title(outcome, bars, nodes), loc="left", fontsize=11, fontweight="bold", pad=10)
@@ -160,26 +164,29 @@ def _natural(name: str) -> list[tuple[int, int | str]]:
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
 
-def _draw_nodes(axes: Any, nodes: Sequence[str], bars: Mapping[str, Sequence[Bar]], colours: Mapping[str, str]) -> None:
-    boxes: dict[tuple[str, float], list[tuple[float, float, float, float]]] = defaultdict(list)
+def _draw_nodes(
+    axes: Any, nodes: Sequence[str], bars: Mapping[str, Sequence[Bar]], colours: Mapping[str, str], band: float
+) -> None:
+    """`band`: points that a node has."""
+    from matplotlib.collections import PolyCollection
+
+    boxes: dict[tuple[str, float, float], list[tuple[float, float, float, float]]] = defaultdict(list)
+    solid = _SOLID if len(nodes) <= _LABELLED_NODES else _SOLID_OF_MANY
     for row, node in enumerate(nodes):
         if row % 2 == 0:
             axes.axhspan(row - 0.5, row + 0.5, color=_BAND, linewidth=0, zorder=0)
         here = bars.get(node, ())
-        lanes = max((bar.lane for bar in here), default=0) + 1
-        thick = _SOLID_LANES / max(lanes, 2)
-        for bar in here:
-            low = row - _SOLID_LANES / 2 + bar.lane * thick
+        thick = solid / max(max((bar.lane for bar in here), default=0) + 1, 2)
+        edge = round(min(0.6, 0.12 * thick * band), 2)
+        for bar, count in _blocks(here) if thick * band < _THIN else ((bar, 1) for bar in here):
+            low, high = row - solid / 2 + bar.lane * thick, count * thick
             colour = colours.get(bar.job, _OTHERS)
-            boxes[colour, 0.4].append((bar.start, bar.ran, low, thick))
-            boxes[colour, 1.0].append((bar.ran, bar.end, low, thick))
+            boxes[colour, 0.4, edge].append((bar.start, bar.ran, low, high))
+            boxes[colour, 1.0, edge].append((bar.ran, bar.end, low, high))
             if bar.evicted:
-                axes.plot(bar.end, low + thick / 2, marker="x", color=_INK, markersize=3.5, markeredgewidth=0.9, zorder=4)
-    from matplotlib.collections import PolyCollection
-
-    for (colour, alpha), found in boxes.items():
+                axes.plot(bar.end, low + high / 2, marker="x", color=_INK, markersize=3.5, markeredgewidth=0.9, zorder=4)
+    for (colour, alpha, edge), found in boxes.items():
         corners = [[(x0, y), (x1, y), (x1, y + h), (x0, y + h)] for x0, x1, y, h in found if x1 > x0]
-        edge = 0.6 if len(nodes) <= _LABELLED_NODES else 0.15
         axes.add_collection(
             PolyCollection(corners, facecolors=colour, alpha=alpha, edgecolors="white", linewidths=edge, zorder=2)
         )
@@ -188,6 +195,17 @@ def _draw_nodes(axes: Any, nodes: Sequence[str], bars: Mapping[str, Sequence[Bar
     axes.set_yticks(range(0, len(nodes), step), [nodes[i] for i in range(0, len(nodes), step)])
     _legend(axes, bars, colours)
     _tidy(axes)
+
+
+def _blocks(bars: Sequence[Bar]) -> Iterator[tuple[Bar, int]]:
+    """Equal bars in lanes side by side as one, with how many they are."""
+    rest = sorted(bars, key=lambda bar: (bar.job, bar.start, bar.ran, bar.end, bar.evicted, bar.lane))
+    while rest:
+        first, count = rest[0], 1
+        while count < len(rest) and rest[count] == replace(first, lane=first.lane + count):
+            count += 1
+        yield first, count
+        del rest[:count]
 
 
 def _legend(axes: Any, bars: Mapping[str, Sequence[Bar]], colours: Mapping[str, str]) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from extender.cluster.clock import VirtualClock
+from extender.ctl import configuring, nodes
 from extender.ctl.progress import Progress
+from extender.local import Local
 from tests.run.conftest import Command
 
 NODES = "--nodes", "2x cpu=8,memory=16Gi"
@@ -71,16 +74,16 @@ def test_the_shape_of_the_json(pumice: Command) -> None:
     told = json.loads(ran.out)
     groups = {name.rsplit("/", 1)[-1].split("-")[0]: phase for name, phase in told.pop("podgroups").items()}
     podgroup = told["waiting"][0].pop("podgroup")
-    nodes = {name: pod["node"] for name, pod in told["pods"].items() if pod["node"]}
-    assert {nodes[f"default/train-worker-{i}"] for i in (0, 1)} == {"node-1", "node-2"}
+    places = {name: pod["node"] for name, pod in told["pods"].items() if pod["node"]}
+    assert {places[f"default/train-worker-{i}"] for i in (0, 1)} == {"node-1", "node-2"}
     assert groups == {"train": "Running", "waits": "Inqueue"}
     assert podgroup.startswith("default/waits-")
     assert told == {
         "pods": {
-            "default/train-worker-0": {"node": nodes["default/train-worker-0"], "phase": "Running"},
-            "default/train-worker-1": {"node": nodes["default/train-worker-1"], "phase": "Running"},
+            "default/train-worker-0": {"node": places["default/train-worker-0"], "phase": "Running"},
+            "default/train-worker-1": {"node": places["default/train-worker-1"], "phase": "Running"},
             "default/waits-worker-0": {"node": "", "phase": "Pending"},
-            "default/short-worker-0": {"node": nodes["default/short-worker-0"], "phase": "Succeeded"},
+            "default/short-worker-0": {"node": places["default/short-worker-0"], "phase": "Succeeded"},
         },
         "jobs": {"default/train": "Running", "default/waits": "Pending", "default/short": "Completed"},
         "queues": told["queues"],
@@ -199,6 +202,20 @@ def test_objects_as_a_cluster_wrote_them(pumice: Command) -> None:
     assert ran.status == 3
 
 
+def test_what_a_run_left_behind_can_be_played_on(pumice: Command) -> None:
+    """All objects of a cluster in the middle of its work: the running gang goes on to its end, then the waiting one starts."""
+    local = Local(configuring.choose(None, ()).conf, VirtualClock(1e9))
+    local.start()
+    local.settle()
+    local.create(found.manifest for found in nodes.from_spec("2x cpu=8,memory=16Gi"))
+    local.create(yaml.safe_load_all(job("runs", 2, "5", seconds=60) + job("waits", 1, "6")))
+    objects = local.run(10).objects
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [obj for kind in objects for obj in objects[kind]]})
+    before, after = (json.loads(pumice("run", "-", *words, "-o", "json", stdin=text).out) for words in (("--until", "3"), ()))
+    assert before["jobs"] == {"default/runs": "Running", "default/waits": "Pending"}
+    assert after["jobs"] == {"default/runs": "Completed", "default/waits": "Running"}
+
+
 def test_a_queue_that_is_there_already_is_changed(pumice: Command) -> None:
     """As `kubectl apply` would: every cluster has the queue `default`."""
     ran = pumice(
@@ -206,6 +223,21 @@ def test_a_queue_that_is_there_already_is_changed(pumice: Command) -> None:
     )
     assert ran.status == 4
     assert "capability 1 of queue default" in json.loads(ran.out)["waiting"][0]["message"]
+
+
+def test_a_command_finds_its_target_by_name(pumice: Command) -> None:
+    """Its uid cannot be known before the run."""
+    target = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "a", "uid": "unknown"}
+    metadata = {"name": "stop", "annotations": {"pumice.io/arrives-after": "10"}}
+    stop = {
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "metadata": metadata,
+        "action": "AbortJob",
+        "target": target,
+    }
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": job("a") + "---\n" + yaml.safe_dump(stop)})
+    assert json.loads(ran.out)["jobs"] == {"default/a": "Aborted"}
 
 
 # --- configuration ------------------------------------------------------------------------------------------------------

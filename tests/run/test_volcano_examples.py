@@ -127,6 +127,8 @@ REFUSED = {
 # What waits: exit status, reason, what the message names. Devices that the nodes of the run do not have can never fit.
 WAITS = {
     "deployments-colocation-online-offline": (4, "NeverFits", "kubernetes.io/batch-cpu"),
+    "job-dra-resourceclaim-template": (3, "NodesRefuse", "gpu"),
+    "job-dra-shared-resourceclaim": (3, "NodesRefuse", "device class gpu.nvidia.com does not exist"),
     "job-pvc-volumes": (3, "NotStarted", "existing-pvc"),
     "job-vnpu-ascend-310p": (4, "NeverFits", "huawei.com/npu-core"),
     "pod-gpu-memory-share": (4, "NeverFits", "volcano.sh/gpu-memory"),
@@ -165,7 +167,8 @@ def test_it_is_refused(pumice: Command, name: str) -> None:
 def test_it_waits(pumice: Command, name: str) -> None:
     """For a reason that names what is missing."""
     status, reason, names = WAITS[name]
-    ran = pumice("run", *_files(name), "-o", "json")
+    more, files = _beside(name)
+    ran = pumice("run", *_files(name), *more, "-o", "json", files=files)
     told = json.loads(ran.out)["waiting"]
     assert ran.status == status
     assert [wait["reason"] for wait in told] == [reason] * len(told)
