@@ -22,10 +22,11 @@ class PumiceError(Exception):
 
 
 class ClusterError(PumiceError):
-    """The API server refused or failed."""
+    """The API server refused or failed. `retry_after`: seconds that it asks to wait, where it does."""
 
     status = 500
     reason = "InternalError"
+    retry_after: float | None = None
 
 
 class BadRequest(ClusterError):
