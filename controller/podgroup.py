@@ -2,8 +2,8 @@
 
 What such a group says is in extender/api/grouping.py, which admission shares.
 Source: volcano ed72c7c, pkg/controllers/podgroup. Differences: the group follows its workload whichever of its pods is
-listed first, pods of a StatefulSet are sought in its own namespace only, what others have written to a group is kept, and
-a pod whose queue is closed gets its group when the queue opens."""
+listed first, and grows with larger pods; pods of a StatefulSet are sought in its own namespace only; what others have
+written to a group is kept; a pod whose queue is closed gets its group when the queue opens."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from controller.merge import merge_diff
 from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
 from controller.store import Change, Index
 from extender.api import labels as names
+from extender.api import quantity
 from extender.api.grouping import PREFIX, group_name, new_group, owner_kind
 from extender.api.meta import (
     POD,
@@ -65,6 +66,15 @@ def follow(stored: Json, wanted: Json) -> Json:
     return patch
 
 
+def grow(stored: Json, wanted: Json) -> Json:
+    """The merge patch for a group that a pod joins which asks for more than those before it: pods of one owner need not be
+    alike (the steps of a workflow are not). Empty where it asks for no more."""
+    before = (stored.get("spec") or {}).get("minResources") or {}
+    asked = wanted["spec"]["minResources"]
+    more = {name: text for name, text in asked.items() if quantity.nanos(text) > quantity.nanos(before.get(name, 0))}
+    return {"spec": {"minResources": more}} if more else {}
+
+
 class PodGroupController(PlainController):
     name = "pg-controller"
     kinds: Sequence[Kind] = (POD, POD_GROUP, QUEUE, *WORKLOADS)
@@ -106,11 +116,13 @@ class PodGroupController(PlainController):
         pod = self._store.get(POD, request.pod)
         if pod is None or not self._is_ours(pod) or not self._lacks_group(pod) or self._is_winding_down(pod):
             return NOTHING
-        name = group_name(pod)
-        make = self._store.get(POD_GROUP, Key(request.pod.namespace, name)) is None
+        key = Key(request.pod.namespace, group_name(pod))
+        stored, wanted = self._store.get(POD_GROUP, key), new_group(pod, self._owners(pod))
+        larger = grow(stored, wanted) if stored is not None else {}
         return Decision((
-            Stage([Create(POD_GROUP, new_group(pod, self._owners(pod)))] if make else ()),
-            Stage([] if annotations_of(pod).get(names.GROUP_NAME) else [_join(pod, name)]),
+            Stage([Create(POD_GROUP, wanted)] if stored is None else ()),
+            Stage([Patch(POD_GROUP, key, larger, uid=uid_of(stored))] if stored is not None and larger else ()),
+            Stage([] if annotations_of(pod).get(names.GROUP_NAME) else [_join(pod, key.name)]),
         ))  # fmt: skip
 
     def _workload(self, request: WorkloadRequest) -> Decision:

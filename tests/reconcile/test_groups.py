@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.podgroup import follow
+from controller.podgroup import follow, grow
 from extender.api.errors import Denied
 from extender.api.grouping import min_member, new_group
 from extender.api.meta import POD, POD_GROUP, QUEUE, REPLICA_SET, Json, Key
@@ -140,3 +140,31 @@ def test_a_pod_gets_its_group_when_its_queue_opens() -> None:
     world.cluster.patch(QUEUE, Key("", "q"), {"status": {"state": "Open"}}, subresource="status")
     world.settle()
     assert (before, len(world.cluster.list(POD_GROUP).objects)) == (0, 1)
+
+
+GROWTHS = {
+    "a larger pod": ({"cpu": "1", "pods": "1"}, {"cpu": "2", "pods": "1"}, {"cpu": "2"}),
+    "another resource": ({"cpu": "1"}, {"cpu": "1", "nvidia.com/gpu": "1"}, {"nvidia.com/gpu": "1"}),
+    "a smaller pod": ({"cpu": "2"}, {"cpu": "500m"}, None),
+}
+
+
+@pytest.mark.parametrize(("before", "asked", "want"), GROWTHS.values(), ids=GROWTHS)
+def test_a_group_grows_with_its_pods(before: Json, asked: Json, want: Json | None) -> None:
+    """It is not frozen at the size of the first."""
+    found = grow({"spec": {"minResources": before}}, {"spec": {"minResources": asked}})
+    assert found == ({"spec": {"minResources": want}} if want else {})
+
+
+def test_pods_of_a_workflow_share_a_group() -> None:
+    """Whatever its kind, and the later pod may ask for more."""
+    world = World()
+    workflow = {"apiVersion": "example.test/v1", "kind": "Workflow", "name": "wf", "uid": "wf-uid", "controller": True}
+    for name, cpu in (("a", "1"), ("b", "4")):
+        step = pod()
+        step["metadata"] = {"name": name, "namespace": "default", "ownerReferences": [workflow]}
+        step["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+        world.cluster.load([step])
+        world.manager.step()
+    (group,) = world.cluster.list(POD_GROUP).objects
+    assert (group["metadata"]["name"], group["spec"]["minResources"]["cpu"]) == ("podgroup-wf-uid", "4")
