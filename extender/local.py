@@ -19,6 +19,7 @@ from controller.reconciler import Settings as ControllerSettings
 from extender.api import queue
 from extender.api.errors import PumiceError
 from extender.api.meta import KINDS, QUEUE, Json, Key, Kind, Time, key_of, kind_of
+from extender.api.operations import Evict
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock, VirtualClock
 from extender.cluster.kubelet import Kubelet
@@ -61,6 +62,16 @@ class QueueUse:
     use: Mapping[str, Mapping[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """The scheduler took a pod's node away at `at`. `reason`: the action that wanted it."""
+
+    at: Time
+    pod: Key
+    uid: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """How a run ended. `ended`: "settled", "until", "limit", or a word of who asked early; times are seconds since the epoch."""
@@ -72,6 +83,7 @@ class Outcome:
     waiting: Sequence[Waiting]  # why each job that waits does so, as the last cycle saw it
     pods: Sequence[PodSpan]  # every pod that ever was, with its node and times, in order of creation
     queue_use: Sequence[QueueUse]
+    evictions: Sequence[Eviction]
     objects: Mapping[Kind, Sequence[Json]] = field(repr=False)  # what is there at the end
 
 
@@ -100,6 +112,7 @@ class Local:
         self.loop: Loop | None = None
         self.manager: Manager | None = None
         self.queue_use: list[QueueUse] = []
+        self.evictions: list[Eviction] = []
         self.cycles = 0
         self.started = clock.now()
         self._scheduler_names, self._seed, self._carry_out = tuple(scheduler_names), seed, carry_out
@@ -199,6 +212,12 @@ class Local:
         }
         if not self.queue_use or self.queue_use[-1].use != use:
             self.queue_use.append(QueueUse(cycle.at, use))
+        failed = {id(failure.operation) for failure in cycle.failures}
+        self.evictions += [
+            Eviction(cycle.at, each.pod, each.uid, each.reason)
+            for each in cycle.result.operations
+            if isinstance(each, Evict) and id(each) not in failed
+        ]
         for observer in self._observers:
             observer(cycle)
 
@@ -274,7 +293,7 @@ class Local:
         last = self.loop.last if self.loop is not None else None
         return Outcome(
             ended, self.started, self.clock.now(), self.cycles, last.result.waiting if last else (),
-            self.history.spans(), tuple(self.queue_use), self.objects(),
+            self.history.spans(), tuple(self.queue_use), tuple(self.evictions), self.objects(),
         )  # fmt: skip
 
     def _second(self) -> Time:

@@ -27,7 +27,7 @@ Amounts = Mapping[str, int]  # resource -> nano-units
 class JobLine:
     """`waited`: seconds from its creation (or the start of the run) until it got its first node, or until now.
 
-    `nodes`: node -> pods that were there."""
+    `nodes`: node -> pods that were there. `evicted`: how often the scheduler took the node away from one of its pods."""
 
     name: str
     phase: str
@@ -36,6 +36,7 @@ class JobLine:
     queue: str
     nodes: Mapping[str, int]
     waited: float
+    evicted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,9 @@ def _line(outcome: Outcome, name: str, phase: str, running: int, least: int, que
     last = {span.pod: span for span in spans if span.node}  # a pod that was made again under its name counts once
     over = all(span.ended is not None for span in last.values())
     nodes = Counter(span.node for span in last.values() if over or span.end != "Deleted")
-    return JobLine(name, phase, running, least, queue, nodes, max(bound - created, 0.0))
+    lost = {each.uid for each in outcome.evictions}
+    evicted = sum(span.uid in lost for span in spans)
+    return JobLine(name, phase, running, least, queue, nodes, max(bound - created, 0.0), evicted)
 
 
 def node_lines(objects: Mapping[Kind, Sequence[Json]]) -> Iterator[NodeLine]:

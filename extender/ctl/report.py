@@ -42,6 +42,7 @@ class Report:
     podgroups: Mapping[str, str]
     queues: Mapping[str, Json]
     waiting: Sequence[Wait]
+    evictions: Sequence[Json]
     job_lines: Sequence[JobLine]
     node_lines: Sequence[NodeLine]
     queue_lines: Sequence[QueueLine]
@@ -64,6 +65,7 @@ class Report:
                  "numbers": wait.numbers}
                 for wait in self.waiting
             ],
+            "evictions": self.evictions,
             "clock": round(self.clock, 3),
             "ended": self.ended,
             "cycles": self.cycles,
@@ -85,6 +87,9 @@ def report(outcome: Outcome) -> Report:
         podgroups={str(key_of(group)): phase_of(group) for group in objects.get(POD_GROUP, ())},
         queues={key_of(queue).name: dict(queue.get("status") or {}) for queue in objects.get(QUEUE, ())},
         waiting=waiting,
+        evictions=[
+            {"pod": str(each.pod), "at": round(each.at - outcome.started, 3), "reason": each.reason} for each in outcome.evictions
+        ],
         job_lines=list(job_lines(outcome, names)),
         node_lines=list(node_lines(objects)),
         queue_lines=list(queue_lines(outcome)),

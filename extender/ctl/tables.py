@@ -45,13 +45,15 @@ def _table(*columns: str, right: Iterable[str] = ()) -> Table:
 
 
 def _jobs(report: Report) -> Table:
-    table = _table("JOB", "PHASE", "RUNNING/MIN", "QUEUE", "NODES", "WAITED", right=("RUNNING/MIN", "WAITED"))
+    some_evicted = any(line.evicted for line in report.job_lines)
+    columns = ["JOB", "PHASE", "RUNNING/MIN", "QUEUE", "NODES", "WAITED", *(["EVICTED"] if some_evicted else [])]
+    table = _table(*columns, right=("RUNNING/MIN", "WAITED", "EVICTED"))
     waiting = {wait.job for wait in report.waiting}
     lines = sorted(report.job_lines, key=lambda line: line.name not in waiting) if len(report.job_lines) > _JOBS else None
     for line in (lines or report.job_lines)[:_JOBS]:
         table.add_row(
             Text(line.name), _phase(line, line.name in waiting), f"{line.running}/{line.minimum}", Text(line.queue),
-            Text(_spread(line.nodes)), _span(line.waited),
+            Text(_spread(line.nodes)), _span(line.waited), *([str(line.evicted or "-")] if some_evicted else []),
         )  # fmt: skip
     rest = Counter(line.phase for line in (lines or ())[_JOBS:])
     if rest:

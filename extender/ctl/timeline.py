@@ -105,6 +105,7 @@ def _pyplot() -> Any:
 
 def _bars(outcome: Outcome, names: GroupNames, end: float) -> dict[str, list[Bar]]:
     """Node -> its pods, each in the first lane that is free when it comes."""
+    evicted = {each.uid for each in outcome.evictions}
     spans: dict[str, list[PodSpan]] = defaultdict(list)
     for span in outcome.pods:
         if span.node and span.bound is not None:
@@ -119,7 +120,7 @@ def _bars(outcome: Outcome, names: GroupNames, end: float) -> dict[str, list[Bar
             ran = min(max((span.started or stop + outcome.started) - outcome.started, start), stop)
             lane = next((i for i, since in enumerate(free) if since <= start), len(free))
             free[lane : lane + 1] = [stop]
-            bars[node].append(Bar(names.of_span(span), start, ran, stop, lane, span.end == "Deleted"))
+            bars[node].append(Bar(names.of_span(span), start, ran, stop, lane, span.uid in evicted))
     return bars
 
 
@@ -218,7 +219,7 @@ def _legend(axes: Any, bars: Mapping[str, Sequence[Bar]], colours: Mapping[str, 
     if others:
         handles.append(Patch(color=_OTHERS, label=f"{_many(others, 'other job')}"))
     if any(bar.evicted for bar in everything):
-        handles.append(Line2D([], [], color=_INK, marker="x", linestyle="", markersize=4, label="deleted or evicted"))
+        handles.append(Line2D([], [], color=_INK, marker="x", linestyle="", markersize=4, label="evicted"))
     if handles:
         _place_legend(axes, handles)
 

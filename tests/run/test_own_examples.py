@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ def test_the_demo(pumice: Command) -> None:
         "default/hotfix": "Completed",
         "default/train-70b": "Pending",
     }
+    by_action = Counter((each["pod"].rsplit("-", 2)[0], each["reason"]) for each in told["evictions"])
+    assert by_action == {("default/sweep", "reclaim"): 4, ("default/sweep", "preempt"): 2}
     (waits,) = told["waiting"]
     assert waits["job"] == "default/train-70b"
     assert waits["message"].startswith("gang of 3: 2 fit, 1 lack a node; ")

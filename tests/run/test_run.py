@@ -95,6 +95,7 @@ def test_the_shape_of_the_json(pumice: Command) -> None:
                 "numbers": told["waiting"][0]["numbers"],
             }
         ],
+        "evictions": [],
         "clock": told["clock"],
         "ended": "settled",
         "cycles": told["cycles"],
