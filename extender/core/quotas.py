@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from extender.core import status as st
 from extender.core.amounts import Row, ceiling
-from extender.core.axis import BoolN, FloatR, IntNR, IntR
+from extender.core.axis import BoolN, FloatR, IntNR
 from extender.core.plugin import NotAdmitted
 from extender.core.session import Session
 
@@ -61,9 +61,9 @@ def admitted_amounts(ssn: Session) -> IntNR:
     return rest
 
 
-def asked_at_admission(ssn: Session, job: int) -> IntR:
-    """(R,) what a job that is let in now comes to ask for."""
-    asked: IntR = np.maximum(ssn.jobs.min_resources[job] - ssn.jobs.blocked[job], 0)
+def asked_at_admission(ssn: Session, jobs: int | BoolN) -> IntNR:
+    """(R,) what a job that is let in comes to ask for; (K, R) of the K jobs of a mask."""
+    asked: IntNR = np.maximum(ssn.jobs.min_resources[jobs] - ssn.jobs.blocked[jobs], 0)
     return asked
 
 

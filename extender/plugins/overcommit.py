@@ -2,12 +2,15 @@
 
     admitted + asked <= total * factor - used        in every resource that is asked for
 
-`admitted` is what jobs that were let in before may still come to use. Source: volcano ed72c7c, plugins/overcommit."""
+`admitted` is what jobs that were let in before may still come to use: the whole minimum of a job until it runs, then what
+its minimum leaves over. So what the tasks of a job hold that is not yet running counts twice, here and in `used`.
+Source: volcano ed72c7c, plugins/overcommit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extender.core import status as st
 from extender.core.amounts import beyond
 from extender.core.plugin import Arguments, Plugin, Vote
 from extender.core.quotas import account, admitted_amounts, asked_at_admission, not_admitted
@@ -35,7 +38,10 @@ class Overcommit(Plugin[OvercommitArgs]):
     def open(self, ssn: Session) -> None:
         self.used = ssn.used[ssn.nodes.exists].sum(axis=0)
         self.limit = ssn.total * self.args.factor
-        self.admitted = admitted_amounts(ssn)[ssn.jobs.queue >= 0].sum(axis=0)
+        admitted = admitted_amounts(ssn)
+        not_running = ssn.job_phase == st.PHASE_INQUEUE
+        admitted[not_running] = asked_at_admission(ssn, not_running)
+        self.admitted = admitted[ssn.jobs.queue >= 0].sum(axis=0)
 
     def job_enqueueable(self, ssn: Session, job: int) -> Vote:
         asked = ssn.jobs.min_resources[job]

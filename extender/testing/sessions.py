@@ -56,10 +56,6 @@ def out_of_scope(case: Mapping[str, Any]) -> str | None:
         return f"no {', '.join(sorted(set(missing)))}"
     if case.get("hypernodes"):
         return "no HyperNodes"
-    try:
-        conf_of(case)
-    except ConfError as error:
-        return str(error)  # a file that is refused; the record was made past the check
     return None
 
 
@@ -101,11 +97,16 @@ def _filled(obj: Json) -> Json:
 
 
 def run(case: Mapping[str, Any], *, seed: int | None = None) -> Decided:
-    """One session over the case; with a `seed` ties are broken by chance."""
-    mirror = mirror_of(case)
+    """One session over the case; with a `seed` ties are broken by chance. No session is opened with a configuration that is
+    refused, so that nothing is decided."""
+    snapshot = Snapshot.build(mirror_of(case))
     now = max((_created(obj) for obj in case["objects"]), default=0.0) + _LATER
-    conf = conf_of(case, random_ties=seed is not None)
-    return decided(schedule(Snapshot.build(mirror), conf, now, np.random.default_rng(seed or 0)))
+    rng = np.random.default_rng(seed or 0)
+    try:
+        conf = conf_of(case, random_ties=seed is not None)
+    except ConfError:
+        return decided(Result([], [], Session(snapshot, Conf((), ()), now, rng)))
+    return decided(schedule(snapshot, conf, now, rng))
 
 
 def _created(obj: Json) -> float:

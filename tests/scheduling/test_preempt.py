@@ -208,6 +208,20 @@ def test_nobody_leaves_where_all_together_are_not_enough() -> None:
     assert evicted(result) == []
 
 
+@pytest.mark.parametrize(("port", "want"), [(80, {}), (81, {"small-0": "n1"})])
+def test_who_was_tried_and_stays_is_still_there(port: int, want: dict[str, str]) -> None:
+    """Its leaving is not enough for a gang of two, so it stays and keeps its port from those that backfill places."""
+
+    def at(port: int, cpu: int) -> list[Json]:
+        return [{"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": [{"containerPort": 80, "hostPort": port}]}]
+
+    low = [group("low", "low", 0), member("low-0", "low", "low").with_("spec.containers", at(80, 1)).on("n1")]
+    small = [group("small", "low"), task("small-0", "small").with_("spec.containers", at(port, 0))]
+    objects = [node("n1").cpu(1), *low, *job("high", "high", "", "", least=2), *small]
+    result = decide(*objects, action="preempt, backfill", plugins="priority gang conformance | predicates")
+    assert (evicted(result), bound(result)) == ([], want)
+
+
 def test_free_room_is_left_to_allocate_where_it_comes_later() -> None:
     """A promise would keep the task from being bound, in this session and in each that follows."""
     result = decide(node("n1").cpu(2), *job("low", "low", "n1", least=0), *job("high", "high", ""), action="preempt, allocate")

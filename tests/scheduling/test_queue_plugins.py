@@ -216,13 +216,25 @@ def test_overcommit_lets_in_up_to_the_factor() -> None:
     )
 
 
-def test_what_a_group_uses_is_counted_once() -> None:
-    """Unlike in the reference: a group that was let in for 10 and runs 8 of them holds 10, not 18."""
+MINIMUMS = {  # a group that asks for 10 of 20 and has one task of 8
+    "let in: all of it beside what it uses": (podgroup("g").asks(cpu=10).members(2), 2),
+    "let in, a foreign gate holds 3 of it": (podgroup("g").asks(cpu=10).members(2), 5),
+    "runs: what it does not use yet": (podgroup("g").asks(cpu=10).phase("Running"), 10),
+    "runs below its minimum: what it uses": (podgroup("g").asks(cpu=10).members(2).phase("Running"), 12),
+}
+
+
+@pytest.mark.parametrize(("name", "group", "left"), [(name, *row) for name, row in MINIMUMS.items()], ids=MINIMUMS)
+def test_what_a_group_keeps_from_those_that_wait(name: str, group: Json, left: int) -> None:
+    """Until a group runs, its whole minimum is kept for it, whatever its first tasks hold already."""
+    gated = [task("gated", "g").cpu(3).gated()] if "gate" in name else []
     ssn = opened(
-        node("n").cpu(10), queue(), podgroup("g").asks(cpu=10).members(2), task("t", "g").cpu(8).on("n"),
-        podgroup("next").asks(cpu=2).phase("Pending"), plugins="overcommit",
+        node("n").cpu(20), queue(), group, task("t", "g").cpu(8).on("n"), *gated,
+        podgroup("fits").asks(cpu=left).phase("Pending"), podgroup("too much").asks(cpu=left + 1).phase("Pending"),
+        plugins=[{"name": "overcommit", "arguments": {"overcommit-factor": 1.0}}],
     )  # fmt: skip
-    assert refusal(ssn, "overcommit", "next") is None
+    assert refusal(ssn, "overcommit", "fits") is None
+    assert refusal(ssn, "overcommit", "too much") is not None
 
 
 def quota(name: str, hard: dict[str, str], used: dict[str, str]) -> Json:
