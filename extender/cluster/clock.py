@@ -27,6 +27,20 @@ class SystemClock:
         time.sleep(max(seconds, 0.0))
 
 
+class SteadyClock:
+    """The machine's clock as it was at the start, going on evenly from there whatever is done to it: for what must not
+    be fooled by a clock that is set. Source of steps: time.monotonic."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def now(self) -> Time:
+        return self._ahead + time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(max(seconds, 0.0))
+
+
 class VirtualClock:
     """A clock that stands still until it is told to go on: `sleep` returns at once, having moved it."""
 

@@ -1,0 +1,127 @@
+"""The frame of every daemon: pages up, lease taken, work done in a thread, a clean end.
+
+    SIGTERM, SIGINT     the work is told to stop and finishes what it has begun; the lease is released; status 0
+    a second one        the process ends at once, status 1
+    the lease is lost   the process ends at once, status 1: whatever it still did would be done twice
+    the work ends       by an error: status 1"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import NoReturn
+
+from extender.cluster.clock import Clock, SteadyClock
+from extender.cluster.lease import Election
+from extender.cluster.serving import HttpServer
+
+GRACE = 25.0  # seconds to finish what was begun; pods are killed 30 s after SIGTERM
+_LOOK = 0.25  # seconds between two looks at the lease
+
+log = logging.getLogger(__name__)
+
+Work = Callable[[threading.Event], None]
+
+
+class Daemon:
+    """`work(stop)` runs in a thread, once the lease is ours, until `stop` is set. `signals`: what more to listen to."""
+
+    def __init__(self, work: Work, election: Election | None = None, servers: Sequence[HttpServer] = (),
+                 signals: Mapping[int, Callable[[], None]] | None = None, clock: Clock | None = None,
+                 grace: float = GRACE) -> None:  # fmt: skip
+        self.stop = threading.Event()
+        self.leading = threading.Event()
+        self._work, self._election, self._servers = work, election, servers
+        self._signals, self._clock, self._grace = dict(signals or {}), clock or SteadyClock(), grace
+        self._wake = threading.Event()  # something ended, or is to end
+        self._failed = False
+
+    def alive(self) -> str | None:
+        """A check for /livez."""
+        return "the work ended" if self._failed else None
+
+    def stopping(self) -> str | None:
+        """A check for /readyz."""
+        return "shutting down" if self.stop.is_set() else None
+
+    def listen(self) -> None:
+        """Take the signals; from the main thread only."""
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(ending, self._end)
+        for number, act in self._signals.items():
+            signal.signal(number, lambda *_, act=act: act())
+
+    def _end(self, _: int, __: FrameType | None) -> None:
+        if self.stop.is_set():
+            os._exit(1)
+        self.ask_to_stop()
+
+    def ask_to_stop(self) -> None:
+        self.stop.set()
+        self._wake.set()
+
+    def run(self) -> int:
+        """The exit status. Where it is not 0 threads may still be at work: the caller ends the process."""
+        electing = threading.Thread(target=self._elect, name="election", daemon=True)
+        worker = threading.Thread(target=self._do, name="work", daemon=True)
+        electing.start()
+        worker.start()
+        while not self._wake.wait(_LOOK):
+            if self._lost():
+                break
+        if self._lost():
+            log.error("leader election lost")
+            return 1
+        if self.stop.is_set():
+            log.info("stopping")
+        self.stop.set()
+        worker.join(self._grace)
+        if worker.is_alive():
+            log.error("the work did not end in time")
+            return 1
+        electing.join(self._grace)
+        if self._election is not None and not electing.is_alive():
+            self._election.release()
+        for server in self._servers:
+            server.close()
+        return 1 if self._failed else 0
+
+    def _lost(self) -> bool:
+        return self._election is not None and self.leading.is_set() and not self._election.holds()
+
+    def _elect(self) -> None:
+        if self._election is None:
+            self.leading.set()
+            return
+        while not self.stop.is_set() and not self._election.lost:
+            due = self._election.step()
+            if self._election.holds():
+                self.leading.set()
+            self.stop.wait(max(due - self._clock.now(), 0.0))
+
+    def _do(self) -> None:
+        while not self.leading.wait(_LOOK):
+            if self.stop.is_set():
+                return
+        try:
+            self._work(self.stop)
+        except Exception:  # nothing is left that could go on
+            log.exception("the work failed")
+            self._failed = True
+        else:
+            self._failed = not self.stop.is_set()
+        self._wake.set()
+
+
+def end(status: int) -> NoReturn:
+    """End the process with whatever threads it still has; a clean end goes the ordinary way."""
+    if status == 0:
+        sys.exit(0)
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(status)

@@ -1,0 +1,139 @@
+"""The frame of the daemons: work only with the lease, a clean end, the right exit status."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from extender.api.meta import LEASE, NAMESPACE, Key
+from extender.cluster.clock import SteadyClock
+from extender.cluster.daemon import Daemon
+from extender.cluster.lease import Election, Terms
+from extender.cluster.memory import MemoryCluster
+
+NAME = Key("volcano-system", "volcano")
+QUICK = Terms(duration=2.0, deadline=1.0, retry=0.05)
+
+
+class Runs:
+    """A daemon in a thread."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon, self.status = daemon, -1
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self.status = self.daemon.run()
+
+    def wait(self) -> int:
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+        return self.status
+
+    def stop(self) -> int:
+        self.daemon.ask_to_stop()
+        return self.wait()
+
+
+class Work:
+    """Work that says when it began, and ends when it is told to."""
+
+    def __init__(self, at_the_end: Callable[[], None] = lambda: None) -> None:
+        self.began, self.ended = threading.Event(), threading.Event()
+        self._at_the_end = at_the_end
+
+    def __call__(self, stop: threading.Event) -> None:
+        self.began.set()
+        stop.wait(20)
+        self._at_the_end()
+        self.ended.set()
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    cluster = MemoryCluster(SteadyClock())
+    cluster.create(NAMESPACE, {"metadata": {"name": NAME.namespace}})
+    return cluster
+
+
+def election(cluster: MemoryCluster, who: str) -> Election:
+    return Election(cluster, SteadyClock(), NAME, who, QUICK)
+
+
+def waiting(release: threading.Event) -> None:
+    release.wait(20)
+
+
+def holder(cluster: MemoryCluster) -> str:
+    return str(cluster.get(LEASE, NAME)["spec"]["holderIdentity"])
+
+
+def test_a_clean_end_has_status_0() -> None:
+    """What was begun is finished first."""
+    work = Work()
+    daemon = Runs(Daemon(work))
+    assert (work.began.wait(10), daemon.stop(), work.ended.is_set()) == (True, 0, True)
+
+
+def test_work_that_fails_has_status_1(caplog: pytest.LogCaptureFixture) -> None:
+    def work(_: threading.Event) -> None:
+        raise ValueError("a mistake")
+
+    assert (Runs(Daemon(work)).wait(), "ValueError: a mistake" in caplog.text) == (1, True)
+
+
+def test_work_that_just_ends_has_status_1() -> None:
+    assert Runs(Daemon(lambda _: None)).wait() == 1
+
+
+def test_work_that_does_not_end_has_status_1() -> None:
+    release = threading.Event()
+    work = Work(lambda: waiting(release))
+    daemon = Runs(Daemon(work, grace=0.1))
+    work.began.wait(10)
+    status = daemon.stop()
+    release.set()
+    assert status == 1
+
+
+def test_the_lease_is_released_after_the_work(cluster: MemoryCluster) -> None:
+    """While the last writes are on their way nobody else may begin."""
+    held_at_the_end: list[str] = []
+    work = Work(lambda: held_at_the_end.append(holder(cluster)))
+    daemon = Runs(Daemon(work, election(cluster, "a")))
+    work.began.wait(10)
+    assert (daemon.stop(), held_at_the_end, holder(cluster)) == (0, ["a"], "")
+
+
+def test_who_does_not_lead_does_not_work(cluster: MemoryCluster) -> None:
+    first, second = Work(), Work()
+    one = Runs(Daemon(first, election(cluster, "a")))
+    first.began.wait(10)
+    two = Runs(Daemon(second, election(cluster, "b")))
+    idle = not second.began.wait(0.3)
+    stopped = two.stop()
+    assert (idle, stopped, holder(cluster), one.stop()) == (True, 0, "a", 0)
+
+
+def test_the_next_one_takes_over(cluster: MemoryCluster) -> None:
+    first, second = Work(), Work()
+    one = Runs(Daemon(first, election(cluster, "a")))
+    first.began.wait(10)
+    two = Runs(Daemon(second, election(cluster, "b")))
+    one.stop()
+    assert (second.began.wait(10), two.stop()) == (True, 0)
+
+
+def test_losing_the_lease_ends_the_process_at_once(cluster: MemoryCluster) -> None:
+    """Without waiting for work that is still going on."""
+    release = threading.Event()
+    work = Work(lambda: waiting(release))
+    daemon = Runs(Daemon(work, election(cluster, "a")))
+    work.began.wait(10)
+    cluster.patch(LEASE, NAME, {"spec": {"holderIdentity": "b"}})
+    status = daemon.wait()
+    release.set()
+    assert (status, holder(cluster)) == (1, "b")
