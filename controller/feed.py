@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from controller.store import Change, Store
-from extender.api.errors import Gone
+from extender.api.errors import Gone, NotFound
 from extender.api.meta import Key, Kind, key_of
 from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
 
@@ -24,11 +24,17 @@ class Feed:
         self._watch: Watch | None = None
 
     def open(self) -> Sequence[Change | None]:
-        return self.absorb(self._list())
+        """A server that does not know the kind has none of it, so far."""
+        try:
+            return self.absorb(self._list())
+        except NotFound:
+            return ()
 
     def poll(self, timeout: float) -> News:
-        """What has come in, or the whole list where some of it was lost."""
-        assert self._watch is not None, "open comes first"
+        """What has come in, or the whole list where some of it was lost. Raises NotFound while the server does not know
+        the kind: its CRD may yet be installed."""
+        if self._watch is None:
+            return self._list()
         try:
             return self._watch.poll(timeout)
         except Gone:

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ COMPONENT = "vc-controller-manager"  # the source of events
 ROUNDS = 100  # of draining and handling in one step: what then still moves is left for the next step
 REMEMBERED = 50_000  # objects of unwatched kinds
 POLL_SECONDS = 1.0
+ABSENT_SECONDS = 30.0  # before a kind that the server does not know is asked for again
 SIDE_BY_SIDE = 16  # writes on their way at once
 
 log = logging.getLogger(__name__)
@@ -121,9 +123,14 @@ class Manager:
         while not stop.is_set():
             try:
                 self._take_in(feed, POLL_SECONDS)
+            except NotFound:
+                stop.wait(ABSENT_SECONDS)
             except ClusterError as error:
                 log.warning("watching %s: %s", feed.kind.plural, error)
-                self._clock.sleep(POLL_SECONDS)
+                stop.wait(POLL_SECONDS)
+            except Exception:
+                log.exception("watching %s", feed.kind.plural)
+                stop.wait(POLL_SECONDS)
 
     def _work(self, stop: threading.Event) -> None:
         while not stop.is_set():
@@ -145,7 +152,11 @@ class Manager:
     # --- what changed ---
 
     def _drain(self) -> int:
-        return sum(self._take_in(feed, 0.0) for feed in self._feeds)
+        news = 0
+        for feed in self._feeds:
+            with suppress(NotFound):
+                news += self._take_in(feed, 0.0)
+        return news
 
     def _take_in(self, feed: Feed, timeout: float) -> int:
         news = feed.poll(timeout)

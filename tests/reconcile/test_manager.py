@@ -10,13 +10,13 @@ import pytest
 from controller.manager import Manager
 from controller.reconciler import Settings
 from controller.selection import chosen
-from extender.api.errors import ClusterError, ConfError, Conflict, Unavailable
-from extender.api.meta import EVENT, JOB, POD, POD_GROUP, QUEUE, Json, Key
+from extender.api.errors import ClusterError, ConfError, Conflict, NotFound, Unavailable
+from extender.api.meta import EVENT, JOB, JOB_FLOW, POD, POD_GROUP, QUEUE, Json, Key, Kind
 from extender.api.operations import Create, Operation, PatchStatus
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.cluster.memory import MemoryCluster
-from extender.cluster.port import Cluster
+from extender.cluster.port import Cluster, Listing
 from tests.reconcile.builders import job, key, task
 from tests.reconcile.world import KEYS
 
@@ -225,3 +225,30 @@ def test_an_object_that_cannot_be_read_is_passed_over() -> None:
     admit(cluster)
     manager.step()
     assert len(cluster.list(POD).objects) == 3
+
+
+class Older(MemoryCluster):
+    """An API server without the CRD of job flows, until it is installed."""
+
+    knows_flows = False
+
+    def list(self, kind: Kind, namespace: str = "", label_selector: str = "", field_selector: str = "") -> Listing:
+        if kind == JOB_FLOW and not self.knows_flows:
+            raise NotFound("the server could not find the requested resource")
+        return super().list(kind, namespace, label_selector, field_selector)
+
+
+def test_a_kind_that_the_server_does_not_know() -> None:
+    """The others work; when its CRD comes, so does this one."""
+    clock = VirtualClock(1e9)
+    cluster = Older(clock)
+    cluster.load([QUEUE_OBJECT])
+    manager = Manager(cluster, clock, Settings(make_keys=lambda: KEYS))
+    manager.start()
+    flow = {"apiVersion": JOB_FLOW.api_version, "kind": JOB_FLOW.name, "metadata": {"name": "f", "namespace": "default"}}
+    cluster.load([{**flow, "spec": {"flows": []}}])
+    manager.step()
+    before = cluster.get(JOB_FLOW, key("f")).get("status")
+    cluster.knows_flows = True
+    manager.step()
+    assert (before, cluster.get(JOB_FLOW, key("f"))["status"]["state"]["phase"]) == (None, "Pending")
