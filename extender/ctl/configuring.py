@@ -12,7 +12,8 @@ from extender.api.errors import UsageError
 from extender.api.meta import CONFIG_MAP, Json, key_of, kind_of
 from extender.core import conf as configuration
 from extender.core.conf import Conf
-from extender.ctl.loading import Found, load, text_of
+from extender.ctl.loading import Found, load
+from extender.ctl.reading import text_of
 from extender.plugins import LATER as LATER_PLUGINS
 from extender.plugins import PLUGINS
 

@@ -1,35 +1,27 @@
-"""Manifests in files, folders and standard input -> objects, each with the place where it was written.
+"""Documents -> manifests, each with the place where it was written.
 
-YAML is read as Kubernetes reads it: times and sexagesimal numbers stay text, a key that is given twice is a mistake. What is
-read is bounded in depth and size, so that no file can bring the process down. It knows nothing of what the kinds mean."""
+What is read is bounded in depth and size, so that no file can bring the process down. It knows nothing of what the kinds mean."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
-from typing import Any
-
-import orjson
-import yaml
 
 from extender.api.errors import PumiceError, UsageError, nearest
 from extender.api.meta import KINDS, Json, kind_of
+from extender.ctl.reading import STDIN, documents
 
-STDIN = "-"
-SUFFIXES = (".yaml", ".yml", ".json")
 _DEEPEST = 100  # levels; a pod template in a JobFlow needs 20
 _LARGEST = 2_000_000  # values in one document, aliases followed
 # Kinds that charts bring along and that have no bearing on where pods go. LimitRange and ResourceClaim are not among them.
 _PASSED_OVER = frozenset({
     "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ControllerRevision",
-    "CustomResourceDefinition", "Endpoints", "EndpointSlice", "FlowSchema", "Ingress", "IngressClass",
+    "CustomResourceDefinition", "Endpoints", "EndpointSlice", "FlowSchema", "HorizontalPodAutoscaler", "Ingress", "IngressClass",
     "MutatingWebhookConfiguration", "PriorityLevelConfiguration", "Role", "RoleBinding", "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 })  # fmt: skip
-_PASSED_GROUPS = ("k8s.io", "apps", "v1", "discovery", "extensions")
+_PASSED_GROUPS = ("k8s.io", "apps", "autoscaling", "extensions", "v1")
 
 
 class Refused(PumiceError):
@@ -79,8 +71,10 @@ def load(paths: Iterable[str]) -> Loaded:
     passed_over: dict[str, int] = {}
     named = list(paths)
     for path in named:
-        for source, content in _contents(path):
-            for each in _documents(source, content):
+        for source, number, document in documents(path):
+            place = Found({}, source, number)
+            _bound(place, document)
+            for each in _objects(place, document):
                 if _bears(each):
                     found.append(each)
                 else:
@@ -89,128 +83,6 @@ def load(paths: Iterable[str]) -> Loaded:
     if not found:
         raise UsageError(f"no manifests in {', '.join('standard input' if path == STDIN else path for path in named)}")
     return Loaded(found, passed_over)
-
-
-def text_of(path: str) -> str:
-    """The text of one file, or of standard input. Raises UsageError."""
-    return _text(*_content(path))
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def _contents(path: str) -> Iterator[tuple[str, bytes]]:
-    if path == STDIN or not Path(path).is_dir():
-        yield _content(path)
-        return
-    files = sorted(_manifests_below(Path(path)))
-    if not files:
-        raise UsageError(f"{path}: no {', '.join(SUFFIXES)} file in this folder")
-    for file in files:
-        yield _content(str(file))
-
-
-def _content(path: str) -> tuple[str, bytes]:
-    if path == STDIN:
-        return "standard input", sys.stdin.buffer.read()
-    try:
-        return path, Path(path).read_bytes()
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _manifests_below(folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-        if file.suffix in SUFFIXES and not hidden and file.is_file():
-            yield file
-
-
-def _text(source: str, content: bytes) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        byte = content[error.start]
-        raise UsageError(f"{source}: not text: byte {error.start} is 0x{byte:02x}, which is no UTF-8") from None
-    if "\0" in text:
-        raise UsageError(f"{source}: not text: byte {content.index(0)} is 0x00")
-    return text
-
-
-# --- documents --------------------------------------------------------------------------------------------------------
-
-
-class _Loader(yaml.CSafeLoader):
-    """YAML as Kubernetes has it. Source: sigs.k8s.io/yaml over go-yaml v3, which follows YAML 1.2 in what we change."""
-
-    yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag.rsplit(":", 1)[1] not in ("timestamp", "value")]
-        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def number(self, node: yaml.ScalarNode) -> object:
-        if ":" in node.value:
-            return node.value
-        return self.construct_yaml_int(node) if node.tag.endswith(":int") else self.construct_yaml_float(node)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: dict[str, yaml.Mark] = {}
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
-                continue
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key '{key.value}' is given twice", key.start_mark)
-            seen[key.value] = key.start_mark
-        return super().construct_mapping(node, deep)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.number)
-_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.number)
-
-
-def _documents(source: str, content: bytes) -> Iterator[Found]:
-    text = _text(source, content)
-    read = _read_json if text.lstrip()[:1] in ("{", "[") and source.endswith(".json") else _read_yaml
-    for number, document in read(source, text):
-        if document is None:
-            continue
-        place = Found({}, source, number)
-        _bound(place, document)
-        yield from _objects(place, document)
-
-
-def _read_json(source: str, text: str) -> Iterator[tuple[int, object]]:
-    try:
-        yield 1, orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"{source}: document 1: not JSON: {error}") from None
-
-
-def _read_yaml(source: str, text: str) -> Iterator[tuple[int, object]]:
-    loader = _Loader(text)
-    number = 1
-    try:
-        while loader.check_node():
-            yield number, loader.construct_document(loader.get_node())
-            number += 1
-    except yaml.YAMLError as error:
-        raise UsageError(f"{source}: document {number}: not YAML: {_words(error)}") from None
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise UsageError(f"{source}: document {number}: not YAML: {error}") from None
-    finally:
-        loader.dispose()
-
-
-def _words(error: yaml.YAMLError) -> str:
-    """PyYAML's message in one line."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    parts = [part for part in (error.context, error.problem) if part]
-    mark = error.problem_mark or error.context_mark
-    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    return ", ".join(parts).replace("\n", " ") + where
 
 
 def _bound(place: Found, document: object) -> None:

@@ -16,7 +16,8 @@ from extender.api import labels, quantity
 from extender.api.errors import InvalidObject, UsageError, nearest
 from extender.api.meta import NODE, Json, key_of, kind_of
 from extender.core.axis import unit_of
-from extender.ctl.loading import STDIN, SUFFIXES, Found, load
+from extender.ctl.loading import Found, load
+from extender.ctl.reading import STDIN, SUFFIXES
 
 DEFAULT_SPEC = "4x cpu=32,memory=128Gi,nvidia.com/gpu=8"
 _MOST = 100_000  # nodes; more is a slip of the finger

@@ -4,6 +4,7 @@ Exit status: 0 done, 1 error, 2 usage; `pumice run` adds 3 (something must wait)
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -32,6 +33,9 @@ def main() -> None:
         sys.exit(done.exit_code)
     except click.Abort:
         sys.exit(130)
+    except BrokenPipeError:  # `pumice ... | head`: nobody reads on, and nothing may be flushed any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     except click.ClickException as error:
         error.show()
         sys.exit(2)

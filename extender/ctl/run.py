@@ -18,9 +18,10 @@ from extender.api.meta import NODE, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, tables, timeline
 from extender.ctl.arranging import arranged, check_references
-from extender.ctl.loading import STDIN, Found, load
+from extender.ctl.loading import Found, load
 from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
+from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
 from extender.ctl.unknown_fields import unknown_fields
 from extender.local import Local

@@ -17,6 +17,7 @@ from extender.ctl.report import Report
 
 _JOBS, _NODES, _WAITS = 40, 16, 20  # rows; -o json has them all
 _BAR = 10  # characters
+_WRAPPED = ("NODES", "DESERVED", "CAPABILITY")  # columns that give way where the terminal is narrow
 _EXTENDED = 2  # columns for resources beside cpu and memory
 _COLOURS = {"Running": "green", "Completed": "blue", "Succeeded": "blue", "Failed": "red", "Aborted": "red", "Terminated": "red"}
 _BINARY = ("memory", "ephemeral-storage")
@@ -35,9 +36,9 @@ def show(report: Report, console: Console) -> None:
 
 
 def _table(*columns: str, right: Iterable[str] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold", no_wrap=column not in _WRAPPED)
     return table
 
 
@@ -49,17 +50,28 @@ def _jobs(report: Report) -> Table:
     columns = ["JOB", "PHASE", "RUNNING/MIN", "QUEUE", "NODES", "WAITED", *(["EVICTED"] if some_evicted else [])]
     table = _table(*columns, right=("RUNNING/MIN", "WAITED", "EVICTED"))
     waiting = {wait.job for wait in report.waiting}
+    alone = len({_namespace(line.name) for line in report.job_lines}) == 1
     lines = sorted(report.job_lines, key=lambda line: line.name not in waiting) if len(report.job_lines) > _JOBS else None
     for line in (lines or report.job_lines)[:_JOBS]:
         table.add_row(
-            Text(line.name), _phase(line, line.name in waiting), f"{line.running}/{line.minimum}", Text(line.queue),
-            Text(_spread(line.nodes)), _span(line.waited), *([str(line.evicted or "-")] if some_evicted else []),
+            Text(_called(line.name, alone)), _phase(line, line.name in waiting), f"{line.running}/{line.minimum}",
+            Text(line.queue), Text(_spread(line.nodes)), _span(line.waited),
+            *([str(line.evicted or "-")] if some_evicted else []),
         )  # fmt: skip
     rest = Counter(line.phase for line in (lines or ())[_JOBS:])
     if rest:
         counts = ", ".join(f"{count} {phase}" for phase, count in rest.most_common())
         table.add_row(f"... and {rest.total()} more", counts)
     return table
+
+
+def _namespace(name: str) -> str:
+    return name.rpartition(" ")[2].partition("/")[0]
+
+
+def _called(name: str, alone: bool) -> str:
+    """`Deployment web`: without the namespace where there is but one."""
+    return name.replace(f"{_namespace(name)}/", "", 1) if alone else name
 
 
 def _phase(line: JobLine, waits: bool) -> Text:
@@ -125,16 +137,16 @@ def _share(used: Amounts, room: Amounts, name: str) -> Text:
 
 
 def _queues(report: Report) -> Table:
-    nodes = report.node_lines
-    resources = _columns(nodes)
+    """Columns that nobody has anything in are left out."""
+    lines = [line for line in report.queue_lines if line.name != "root" or line.deserved or line.capability]
+    resources = _columns(report.node_lines)
+    limits = [name for name in ("deserved", "capability") if any(getattr(line, name) for line in lines)]
     headings = [f"{_short(name).upper()} NOW/PEAK" for name in resources]
-    table = _table("QUEUE", "WEIGHT", "DESERVED", "CAPABILITY", *headings, right=("WEIGHT", *headings))
-    for line in report.queue_lines:
-        if line.name == "root" and not line.deserved and not line.capability:
-            continue
+    table = _table("QUEUE", "WEIGHT", *(name.upper() for name in limits), *headings, right=("WEIGHT", *headings))
+    for line in lines:
         state = "" if line.state in ("Open", "") else f" ({line.state})"
         table.add_row(
-            Text(f"{line.name}{state}"), str(line.weight), _list(line.deserved), _list(line.capability),
+            Text(f"{line.name}{state}"), str(line.weight), *(_list(getattr(line, name)) for name in limits),
             *(f"{amount(name, line.used.get(name, 0))}/{amount(name, line.peak.get(name, 0))}" for name in resources),
         )  # fmt: skip
     return table

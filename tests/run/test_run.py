@@ -125,7 +125,7 @@ def test_the_tables(pumice: Command) -> None:
     """Jobs, the reason of what waits, nodes and queues; no colours where nobody looks."""
     ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": job("train", 2, "5") + job("waits", 1, "4")})
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    assert "default/train Running 2/2 default node-1, node-2 1s" in lines
+    assert "train Running 2/2 default node-1, node-2 1s" in lines
     assert "node-1 1 ██████░░░░ 5/8 █░░░░░░░░░ 1Gi/16Gi" in lines
     assert any(line.startswith("default/waits waits: 0/2 nodes are unavailable: 2 Insufficient cpu.") for line in lines)
     assert "\x1b" not in ran.out + ran.err
@@ -135,7 +135,7 @@ def test_many_lines_are_cut(pumice: Command) -> None:
     """A thousand rows help nobody; what waits is shown first."""
     text = "".join(job(f"j{i}", 1) for i in range(60))
     ran = pumice("run", "f.yaml", "--nodes", "30x cpu=1,memory=16Gi", files={"f.yaml": text})
-    assert "... and 20 more   20 Running" in ran.out
+    assert "... and 20 more  20 Running" in ran.out
     assert "all 30, 14 not shown" in ran.out
     assert "... and 10 more jobs wait" in ran.out
 
