@@ -3,7 +3,7 @@
     for each claim, for each request (or each of its alternatives in turn), for each device that it still lacks:
         try the devices that are free, selected and agree with those chosen so far; go back where the rest finds none
 
-Devices of one request are chosen in the order of their pools, so that no set is tried twice. The reference bounds the
+Devices of one request are different ones, in the order of their pools, so that no set is tried twice. The reference bounds the
 search by time; here it is bounded by the number of tries, so that the answer is always the same.
 Source: k8s.io/dynamic-resource-allocation v0.36.1, structured/internal/incubating/allocator_incubating.go."""
 
@@ -68,12 +68,11 @@ def allocate(
 
 
 class _Candidate(NamedTuple):
-    """`wants`: what the request would consume of it, None where it may not have it; `error`: it could not be judged."""
+    """`error`: it could not be judged."""
 
     pool: Pool
     offer: Offer
-    wants: capacity.Consumed | None
-    error: CannotAllocate | None
+    error: CannotAllocate | None = None
 
 
 class _Search:
@@ -124,7 +123,17 @@ class _Search:
             if pool.incomplete or pool.broken:
                 state = "being updated" if pool.incomplete else f"invalid: {pool.broken}"
                 raise CannotAllocate(f"request {asked.name} asks for all devices, but resource pool {pool} is {state}")
-        return [(pool, offer) for pool, offer in self.offers if self.matching.selects(claim, asked, offer)]
+        return [
+            (pool, offer)
+            for pool, offer in self.offers
+            if self.matching.selects(claim, asked, offer) and self._consumes(asked, offer) is not None
+        ]
+
+    def _consumes(self, asked: Asked, offer: Offer) -> capacity.Consumed | None:
+        """What the request would consume of the device, None where there is not so much."""
+        wants = capacity.consumed(offer, asked.what.capacity.requests)
+        held: capacity.Consumed = self.taken.consumed.get(offer.id, {}) if offer.shared else {}
+        return wants if wants is not None and capacity.fits(offer, wants, held) else None
 
     # --- the search ---------------------------------------------------------------------------------------------------------
 
@@ -146,32 +155,29 @@ class _Search:
 
     def _candidates(self, claim: int, asked: Asked) -> list[_Candidate]:
         """Devices that the request may have as things stand. One that cannot be judged is a fault only once its turn comes."""
+        if asked.all_devices:
+            return [_Candidate(pool, offer) for pool, offer in self.every[id(asked)]]
         found = []
-        for pool, offer in self.every[id(asked)] if asked.all_devices else self.offers:
-            wants = capacity.consumed(offer, asked.what.capacity.requests)
-            usable = wants is not None and tolerates(asked.what.tolerations, offer.device.taints)
+        for pool, offer in self.offers:
+            if not asked.admin and self.taken.whole[offer.id]:
+                continue
             error = None
-            if usable and not asked.all_devices:
-                usable = asked.admin or not self.taken.whole[offer.id]
-                try:
-                    usable = usable and self.matching.selects(self.claims[claim], asked, offer)
-                except CannotAllocate as fault:
-                    error = fault
-            if usable or asked.all_devices:
-                found.append(_Candidate(pool, offer, wants if usable else None, error))
+            try:
+                if not self.matching.selects(self.claims[claim], asked, offer):
+                    continue
+            except CannotAllocate as fault:
+                error = fault
+            found.append(_Candidate(pool, offer, error))
         return found
 
     def _fill(self, claim: int, request: int, asked: Asked, candidates: list[_Candidate], lacking: int, start: int) -> bool:
         """The devices that the request still lacks, out of the candidates from `start` on."""
         if lacking == 0:
             return self.find(claim, request + 1)
-        for at in range(start, start + 1 if asked.all_devices else len(candidates)):
-            again = candidates[at].offer.shared and not asked.all_devices  # it may be had more than once
-            if len(candidates) - at < lacking and not any(each.offer.shared for each in candidates[at:]):
-                return False
+        for at in range(start, len(candidates) - lacking + 1):
             if not self._take(claim, asked, candidates[at]):
                 continue
-            if self._fill(claim, request, asked, candidates, lacking - 1, at if again else at + 1):
+            if self._fill(claim, request, asked, candidates, lacking - 1, at + 1):
                 return True
             self._give_back(claim)
         return False
@@ -183,13 +189,12 @@ class _Search:
             raise CannotAllocate("the search for devices was given up: there are too many ways to choose")
         if candidate.error is not None:
             raise candidate.error
-        mine, offer, wants = self.given[claim], candidate.offer, candidate.wants
+        mine, offer, wants = self.given[claim], candidate.offer, self._consumes(asked, candidate.offer)
         if wants is None or (not asked.admin and self.taken.whole[offer.id]):
             return False
         if asked.admin and not offer.shared and any(given.offer.id == offer.id for given in mine):
             return False
-        held: capacity.Consumed = self.taken.consumed.get(offer.id, {}) if offer.shared else {}
-        if not capacity.fits(offer, wants, held) or not self.taken.has_counters(candidate.pool, offer):
+        if not tolerates(asked.what.tolerations, offer.device.taints) or not self.taken.has_counters(candidate.pool, offer):
             return False
         if not self._agrees(claim, asked, offer):
             return False

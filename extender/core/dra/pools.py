@@ -156,6 +156,7 @@ class Slices:
 
     def _build(self, pool: PoolId, slices: list[ResourceSlice], node: Node) -> Pool:
         whole = self._of_pool[pool]
+        slices = sorted(slices, key=lambda s: s.metadata.name)
         if len(whole) != slices[0].spec.pool.resource_slice_count:
             return Pool(pool, incomplete=True)
         offers = [offer for each in slices for offer in self._offered(each)]

@@ -205,6 +205,9 @@ def _macro(node: Call, known: frozenset[str]) -> Evaluate | None:
         case Call("optMap" | "optFlatMap" as which, (Name(name), body), target) if target is not None:
             maybe, inner = _compile(target, known), _compile(body, known | {name})
             return lambda scope: _opt_map(maybe(scope), scope, name, inner, flat=which == "optFlatMap")
+        case Call("or" | "orValue" as which, (other,), target) if target is not None:
+            maybe, instead = _compile(target, known), _compile(other, known)
+            return lambda scope: _or_else(maybe(scope), scope, instead, flat=which == "or")
         case Call(function, (Name(name), *bodies), target) if target is not None and (function, len(bodies)) in _OVER:
             if isinstance(target, Name) and target.name not in known:
                 return None
@@ -229,6 +232,15 @@ def _opt_map(maybe: Value, scope: Scope, name: str, body: Evaluate, *, flat: boo
         return maybe
     value = body({**scope, name: maybe.value})
     return value if flat else Optional(True, value)
+
+
+def _or_else(maybe: Value, scope: Scope, other: Evaluate, *, flat: bool) -> Value:
+    """What comes instead is asked for only where it is needed."""
+    if not isinstance(maybe, Optional):
+        raise no_overload("orValue", maybe)
+    if maybe.there:
+        return maybe if flat else maybe.value
+    return other(scope)
 
 
 def _scopes(whole: Value, scope: Scope, name: str) -> Iterator[Scope]:

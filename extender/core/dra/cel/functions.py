@@ -340,12 +340,6 @@ def _value_of(optional: Optional) -> Value:
     return optional.value
 
 
-def _or_value(name: str, optional: Value, other: Value) -> Value:
-    if not isinstance(optional, Optional):
-        raise no_overload(name, optional, other)
-    return optional.value if optional.there else other
-
-
 FUNCTIONS: dict[str, Function] = {
     "==": lambda name, a, b: same(a, b),  # noqa: ARG005
     "!=": lambda name, a, b: not same(a, b),  # noqa: ARG005
@@ -392,6 +386,4 @@ METHODS: dict[str, Function] = {
     "minor": _typed(Semver, body=lambda version: version.numbers[1]),
     "patch": _typed(Semver, body=lambda version: version.numbers[2]),
     "hasValue": _typed(Optional, body=lambda optional: optional.there), "value": _typed(Optional, body=_value_of),
-    "orValue": _or_value,
-    "or": _typed(Optional, Optional, body=lambda optional, other: optional if optional.there else other),
 }  # fmt: skip
