@@ -1,6 +1,6 @@
 """Pod templates as Kubernetes itself judged them: kubernetes v1.36.1, ValidatePodTemplate with the options of a new object.
 
-Recorded with tools/pod-oracle on generated templates. `refused` are the fields it named, without the indices of lists; map
+Recorded with tests/parity/pod-oracle on generated templates. `refused` are the fields it named, without the indices of lists; map
 keys follow a dot, and names that exist only inside Kubernetes (cephFS) are written as users know them."""
 
 from __future__ import annotations

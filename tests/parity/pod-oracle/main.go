@@ -1,6 +1,6 @@
 // pod-oracle says what Kubernetes' own validation thinks of pod templates: a JSON template a line in, a JSON answer a line
 // out, {"faults": ["field: why", ...]} or {"decode": "why it is no template"}. tests/parity/pod_templates.jsonl was recorded
-// with it. Build: go build -C tools/pod-oracle
+// with it. Build: go build -C tests/parity/pod-oracle
 package main
 
 import (
