@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from extender.api.meta import Time
 from extender.api.operations import Bind
+from extender.core.dra.catalogue import Catalogue
 
 _FIRST_DELAY, _MAX_DELAY = 1.0, 60.0
 _SAME = 8  # times that one and the same binding is tried
@@ -25,10 +26,13 @@ class Backoff:
 
 @dataclass(slots=True)
 class Reservations:
-    """`seen`: job uid -> when a session first met it (waiting time starts there). `failed`: pod uid -> its back-off."""
+    """`seen`: job uid -> when a session first met it (waiting time starts there). `failed`: pod uid -> its back-off.
+
+    `devices` saves work only: every session would come to the same."""
 
     seen: dict[str, Time] = field(default_factory=dict)
     failed: dict[str, Backoff] = field(default_factory=dict)
+    devices: Catalogue = field(default_factory=Catalogue)
 
     def bind_failed(self, bind: Bind, now: Time, *, transient: bool) -> None:
         """The pod is left alone for 1 s, then 2 s, 4 s and so on, a minute at most; then the same binding is tried again, or

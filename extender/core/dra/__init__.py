@@ -2,6 +2,7 @@
 
     cel/       the expressions in which classes and requests say what device they want
     pools      ResourceSlices > the devices that each node can reach
+    catalogue  what each node can reach, kept from one session to the next
     matching   which of them a request may have
     allocator  the search: devices for all claims of a pod on one node, or none
     wanted     a pod > its claims, and what is wrong with them

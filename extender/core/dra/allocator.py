@@ -9,8 +9,10 @@ Source: k8s.io/dynamic-resource-allocation v0.36.1, structured/internal/incubati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from extender.api.claim import ALL, EXACT_COUNT, MOST_DEVICES, DeviceClass, DeviceRequest, ExactRequest, ResourceClaim
@@ -73,6 +75,31 @@ class _Candidate(NamedTuple):
     pool: Pool
     offer: Offer
     error: CannotAllocate | None = None
+
+
+class _Candidates:
+    """Devices for one request, looked at one after the other: most requests are content with the first.
+
+    One that cannot be judged is a fault only once its turn comes."""
+
+    def __init__(self, offers: Sequence[tuple[Pool, Offer]], selects: Callable[[Offer], bool]) -> None:
+        self._found: list[_Candidate] = []
+        self._rest, self._selects = deque(offers), selects
+
+    @property
+    def most(self) -> int:
+        """No more than so many are there."""
+        return len(self._found) + len(self._rest)
+
+    def at(self, number: int) -> _Candidate | None:
+        while len(self._found) <= number and self._rest:
+            pool, offer = self._rest.popleft()
+            try:
+                if self._selects(offer):
+                    self._found.append(_Candidate(pool, offer))
+            except CannotAllocate as error:
+                self._found.append(_Candidate(pool, offer, error))
+        return self._found[number] if number < len(self._found) else None
 
 
 class _Search:
@@ -148,38 +175,31 @@ class _Search:
         for number, asked in enumerate(alternatives):
             self.chosen[claim][request] = number if choice else -1
             candidates = self._candidates(claim, asked)
-            count = len(candidates) if asked.all_devices else asked.count
+            count = candidates.most if asked.all_devices else asked.count
             if 0 < count <= MOST_DEVICES - len(self.given[claim]) and self._fill(claim, request, asked, candidates, count, 0):
                 return True
         return False
 
-    def _candidates(self, claim: int, asked: Asked) -> list[_Candidate]:
-        """Devices that the request may have as things stand. One that cannot be judged is a fault only once its turn comes."""
+    def _candidates(self, claim: int, asked: Asked) -> _Candidates:
+        """Devices that the request may have as things stand."""
         if asked.all_devices:
-            return [_Candidate(pool, offer) for pool, offer in self.every[id(asked)]]
-        found = []
-        for pool, offer in self.offers:
-            if not asked.admin and self.taken.whole[offer.id]:
-                continue
-            error = None
-            try:
-                if not self.matching.selects(self.claims[claim], asked, offer):
-                    continue
-            except CannotAllocate as fault:
-                error = fault
-            found.append(_Candidate(pool, offer, error))
-        return found
+            return _Candidates(self.every[id(asked)], lambda offer: True)  # noqa: ARG005
+        free = [(pool, offer) for pool, offer in self.offers if asked.admin or not self.taken.whole[offer.id]]
+        return _Candidates(free, partial(self.matching.selects, self.claims[claim], asked))
 
-    def _fill(self, claim: int, request: int, asked: Asked, candidates: list[_Candidate], lacking: int, start: int) -> bool:
+    def _fill(self, claim: int, request: int, asked: Asked, candidates: _Candidates, lacking: int, start: int) -> bool:
         """The devices that the request still lacks, out of the candidates from `start` on."""
         if lacking == 0:
             return self.find(claim, request + 1)
-        for at in range(start, len(candidates) - lacking + 1):
-            if not self._take(claim, asked, candidates[at]):
-                continue
-            if self._fill(claim, request, asked, candidates, lacking - 1, at + 1):
-                return True
-            self._give_back(claim)
+        at = start
+        while at + lacking <= candidates.most and (candidate := candidates.at(at)) is not None:
+            if self._take(claim, asked, candidate):
+                if self._fill(claim, request, asked, candidates, lacking - 1, at + 1):
+                    return True
+                self._give_back(claim)
+            elif asked.all_devices:
+                return False
+            at += 1
         return False
 
     def _take(self, claim: int, asked: Asked, candidate: _Candidate) -> bool:

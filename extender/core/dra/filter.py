@@ -28,8 +28,7 @@ from extender.api.views import view
 from extender.core.axis import BoolN, FloatN
 from extender.core.dra import written
 from extender.core.dra.allocator import Allocated, allocate
-from extender.core.dra.matching import CannotAllocate, Matching
-from extender.core.dra.pools import Pool, PoolId, Slices
+from extender.core.dra.matching import CannotAllocate
 from extender.core.dra.taken import Taken, held_by
 from extender.core.dra.wanted import Wanted, WantedClaim, wanted
 from extender.core.plugin import Change, Refusal, TaskClass
@@ -73,25 +72,13 @@ class _Books:
 
     def __init__(self, ssn: Session) -> None:
         slices = ssn.facts[meta.RESOURCE_SLICE].values()
-        self.slices = Slices(s for s in slices if isinstance(s, ResourceSlice))
+        self.catalogue = ssn.reservations.devices.refresh(s for s in slices if isinstance(s, ResourceSlice))
         self.classes = {key.name: c for key, c in ssn.facts[meta.DEVICE_CLASS].items() if isinstance(c, DeviceClass)}
-        self.matching = Matching()
         self.taken = Taken()
         for claim in ssn.facts[meta.RESOURCE_CLAIM].values():
             if isinstance(claim, ResourceClaim) and claim.status.allocation is not None:
                 for held in held_by(claim.status.allocation):
                     self.taken.take(held)
-        self._pools: dict[int, list[Pool]] = {}
-        self.reach: dict[PoolId, set[int]] = defaultdict(set)  # rows of the nodes that were found to reach a pool
-
-    def pools(self, ssn: Session, row: int) -> list[Pool]:
-        known = self._pools.get(row)
-        if known is None:
-            node = ssn.nodes.node[row]
-            known = self._pools[row] = self.slices.pools(node) if node is not None else []
-            for pool in known:
-                self.reach[pool.id].add(row)
-        return known
 
 
 class ClaimFilter:
@@ -214,8 +201,9 @@ class ClaimFilter:
     def _allocate(self, claims: Sequence[ResourceClaim], row: int) -> list[Allocated] | None:
         if not claims:
             return []
-        books = self._books
-        return allocate(books.pools(self._ssn, row), claims, books.classes, books.taken, books.matching, self._tries)
+        books, node = self._books, self._ssn.nodes.node[row]
+        pools = books.catalogue.pools(row, node) if node is not None else []
+        return allocate(pools, claims, books.classes, books.taken, books.catalogue.matching, self._tries)
 
     # --- giving and taking back -------------------------------------------------------------------------------------------
 
@@ -258,7 +246,7 @@ class ClaimFilter:
         for given in gift.allocated.given:
             if given.held is not None:
                 self._books.taken.take(given.held, sign)
-                self._moved.extend(self._books.reach[given.offer.id[:2]])
+                self._moved.extend(self._books.catalogue.reach[given.offer.id[:2]])
 
     # --- what is written --------------------------------------------------------------------------------------------------
 

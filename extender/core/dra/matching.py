@@ -13,6 +13,8 @@ from extender.api.selectors import Taint
 from extender.core.dra.cel import CelError, Value, compiled
 from extender.core.dra.pools import DeviceId, Offer
 
+_MOST_ANSWERS = 1_000_000
+
 
 class CannotAllocate(PumiceError):
     """A node cannot serve the claims, for a reason that people should see."""
@@ -46,7 +48,7 @@ class Asked:
 
 
 class Matching:
-    """Answers for one session: what selectors say of a device does not change."""
+    """Answers that are remembered: what selectors say of a device does not change while its slice is the same."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[DeviceId, object], bool] = {}
@@ -58,6 +60,8 @@ class Matching:
         code = (offer.id, asked.selectors)
         known = self._known.get(code)
         if known is None:
+            if len(self._known) >= _MOST_ANSWERS:
+                self._known.clear()
             known = self._known[code] = all(self._answers(claim, asked, offer))
         return known
 

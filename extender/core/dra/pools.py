@@ -38,9 +38,13 @@ class Offer:
         self.slice, self.device = slice_, device
         self.id = DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
         self.shared = bool(device.allow_multiple_allocations)
-        self.counters = {  # (set, counter) -> nano-units that it takes from its pool
+
+    @cached_property
+    def counters(self) -> dict[tuple[str, str], int]:
+        """(set, counter) -> nano-units that it takes from its pool."""
+        return {
             (use.counter_set, name): quantity.nanos(amount.value)
-            for use in device.consumes_counters or ()
+            for use in self.device.consumes_counters or ()
             for name, amount in (use.counters or {}).items()
         }
 
