@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.api.errors import BadRequest, InvalidObject
+from extender.api.errors import InvalidObject
 from extender.api.meta import (
     BATCH_JOB,
     DAEMON_SET,
@@ -25,7 +25,9 @@ from extender.api.meta import (
 )
 from extender.api.node import Node, PodDisruptionBudget, PriorityClass, Service
 from extender.api.pod import Pod, PodSpec
+from extender.api.selectors import LabelSelector
 from extender.api.views import Metadata, View, view
+from extender.cluster import refusals
 
 
 class _Metadata(Metadata, frozen=True):
@@ -48,7 +50,7 @@ class _WorkloadSpec(View, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
     completions: int | None = None
-    selector: dict[str, Any] | None = None
+    selector: LabelSelector | None = None
     template: _Template = _Template()
 
 
@@ -56,9 +58,22 @@ class _Workload(View, frozen=True):
     spec: _WorkloadSpec = _WorkloadSpec()
 
 
+class _ControllerSpec(View, frozen=True):
+    replicas: int | None = None
+    selector: dict[str, str] | None = None
+    template: _Template = _Template()
+
+
+class _Controller(View, frozen=True):
+    """A ReplicationController selects by plain labels."""
+
+    spec: _ControllerSpec = _ControllerSpec()
+
+
 _VIEWS: dict[Kind, type[View]] = {
     POD: Pod, NODE: Node, PRIORITY_CLASS: PriorityClass, PDB: PodDisruptionBudget, SERVICE: Service,
-    **dict.fromkeys((DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB), _Workload),
+    **dict.fromkeys((DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, BATCH_JOB), _Workload),
+    REPLICATION_CONTROLLER: _Controller,
 }  # fmt: skip
 
 
@@ -73,7 +88,7 @@ def readable(kind: Kind, new: Json, old: Json | None = None) -> Json:
         try:
             _read(kind, new, old)
         except InvalidObject as error:
-            raise BadRequest(f'{kind} in version "{kind.version}" cannot be handled as a {kind}: {error}') from None
+            raise refusals.unreadable(kind, error) from None
     return new
 
 

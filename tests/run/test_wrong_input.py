@@ -21,6 +21,13 @@ kind: Pod
 metadata: {name: p, annotations: {%s}}
 spec: {schedulerName: volcano, containers: [{name: main, image: app, resources: {requests: {cpu: %s}}}]}
 """
+DEPLOYMENT = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  selector: {matchLabels: %s}
+  template: {metadata: {labels: {app: d}}, spec: {containers: [{name: main, image: app}]}}
+"""
 RING = """apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
 metadata: {name: train}
@@ -109,6 +116,12 @@ FILES = {
     "a list for a spec": Wrong(
         1, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: []", "document 1: spec: must be a map, not a list"
     ),
+    "a list of labels to select by": Wrong(
+        1,
+        DEPLOYMENT % "[app]",
+        'document 1: Deployment d: Deployment in version "v1" cannot be handled as a Deployment: Deployment d: '
+        "spec.selector.matchLabels: Expected `object | null`, got `array`",
+    ),
     "a List without items": Wrong(1, "apiVersion: v1\nkind: List", "document 1: items: missing"),
     "a fault within a List": Wrong(
         1,
@@ -125,7 +138,7 @@ FILES = {
     "a bad quantity of a node": Wrong(
         1,
         "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: lots}}",
-        'document 1: Node n: Node "n" is invalid: status.allocatable[cpu]: Invalid value: "lots": quantities must match the '
+        'document 1: Node n: Node in version "v1" cannot be handled as a Node: status.allocatable[cpu]: "lots": quantities must match the '
         "regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     ),
     "a node that has nothing": Wrong(
