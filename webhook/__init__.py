@@ -7,4 +7,11 @@ checks.py    names, labels, ranges, amounts: tables of small checks      view.py
 destination.py graph.py   what jobs and groups, jobs and flows have in common
 jobs/ pods/ podgroups/ queues/ jobflows/ cronjobs/ hypernodes/    mutate.py and validate.py of each: path = URL
 pods/template/            what Kubernetes says about a pod template
+
+Served by vc-webhook-manager (cli.py):
+review.py     AdmissionReview v1: bytes > question, verdict > bytes      app.py        the routes over HTTP (Flask)
+watched.py    the ClusterView that watches                               errands.py    what is made on the way, after the answer
+serving.py    processes, files, addresses (gunicorn)                     worker.py     its worker: slow clients cost no thread
+tls.py reloading.py   certificates and configuration that follow their files    metrics.py
+manifests.py  the webhook configurations, out of the table              trust.py      our authority into them
 """

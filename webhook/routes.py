@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from extender.api.errors import ConfError, nearest
-from extender.api.meta import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, POD, POD_GROUP, QUEUE, Kind
+from extender.api.meta import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, NAMESPACE, POD, POD_GROUP, QUEUE, Kind
 from extender.cluster.port import AdmissionRequest
 from webhook import shapes
 from webhook.cronjobs import validate as cronjobs_validate
@@ -31,7 +31,8 @@ CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`path` is the URL, `name` the webhook's name in its configuration, `shape` what the object must look like."""
+    """`path` is the URL, `name` the webhook's name in its configuration, `shape` what the object must look like, `reads`
+    the kinds of which the handler sees a ClusterView."""
 
     path: str
     name: str
@@ -39,6 +40,7 @@ class Route:
     operations: tuple[str, ...]
     shape: shapes.Fields = field(repr=False)
     handler: Handler
+    reads: tuple[Kind, ...] = ()
     other_operations: str = "refused"  # or "allowed"
 
     @property
@@ -48,14 +50,16 @@ class Route:
 
 ROUTES: tuple[Route, ...] = (
     Route("/jobs/mutate", "mutatejob.volcano.sh", JOB, (CREATE,), shapes.JOB, jobs_mutate.mutate),
-    Route("/jobs/validate", "validatejob.volcano.sh", JOB, (CREATE, UPDATE), shapes.JOB, jobs_validate.validate),
-    Route("/podgroups/mutate", "mutatepodgroup.volcano.sh", POD_GROUP, (CREATE,), shapes.POD_GROUP, podgroups_mutate.mutate),
+    Route("/jobs/validate", "validatejob.volcano.sh", JOB, (CREATE, UPDATE), shapes.JOB, jobs_validate.validate,
+          (QUEUE,)),
+    Route("/podgroups/mutate", "mutatepodgroup.volcano.sh", POD_GROUP, (CREATE,), shapes.POD_GROUP, podgroups_mutate.mutate,
+          (NAMESPACE,)),
     Route("/podgroups/validate", "validatepodgroup.volcano.sh", POD_GROUP, (CREATE,), shapes.POD_GROUP,
-          podgroups_validate.validate),
+          podgroups_validate.validate, (QUEUE,)),
     Route("/queues/mutate", "mutatequeue.volcano.sh", QUEUE, (CREATE,), shapes.QUEUE, queues_mutate.mutate),
     Route("/queues/validate", "validatequeue.volcano.sh", QUEUE, (CREATE, UPDATE, DELETE), shapes.QUEUE,
-          queues_validate.validate),
-    Route("/pods/mutate", "mutatepod.volcano.sh", POD, (CREATE,), shapes.POD, pods_mutate.mutate),
+          queues_validate.validate, (QUEUE,)),
+    Route("/pods/mutate", "mutatepod.volcano.sh", POD, (CREATE,), shapes.POD, pods_mutate.mutate, (NAMESPACE,)),
     Route("/pods/validate", "validatepod.volcano.sh", POD, (CREATE,), shapes.POD, pods_validate.validate),
     Route("/jobflows/validate", "validatejobflow.volcano.sh", JOB_FLOW, (CREATE, UPDATE), shapes.JOB_FLOW,
           jobflows_validate.validate),

@@ -32,7 +32,10 @@ METADATA: Fields = {
     **fields(TEXT, "name generateName namespace uid"),
     **fields(TEXT_MAP, "labels annotations"),
     "finalizers": TEXTS,
-}
+    "ownerReferences": ListOf({
+        **fields(TEXT, "apiVersion kind name uid"), **fields(MAYBE_FLAG, "controller blockOwnerDeletion"),
+    }),
+}  # fmt: skip
 REQUIREMENT: Fields = {**fields(TEXT, "key operator"), "values": TEXTS}
 LABEL_SELECTOR: Fields = {"matchLabels": TEXT_MAP, "matchExpressions": ListOf(REQUIREMENT)}
 RESOURCES: Fields = {

@@ -1,4 +1,4 @@
-"""What handlers may see of the cluster besides the object they are asked about: queues and namespaces, read only."""
+"""What handlers may see of the cluster besides the object they are asked about: queues, namespaces, owners; read only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from extender.api.errors import NotFound
-from extender.api.meta import NAMESPACE, QUEUE, Json, Key
+from extender.api.meta import NAMESPACE, QUEUE, Json, Key, Kind, uid_of
 from extender.cluster.port import Reader
 from webhook import shapes
 from webhook.decode import decode
@@ -23,6 +23,9 @@ class ClusterView(Protocol):
         """The queues whose spec.parent is that name."""
 
     def namespace(self, name: str) -> Json | None: ...
+
+    def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
+        """The workload that owns a pod, as it is stored; None where there is none of that uid. May raise ClusterError."""
 
 
 class ReaderView:
@@ -49,6 +52,13 @@ class ReaderView:
         except NotFound:
             return None
         return as_dict(found, shapes.NAMESPACE)
+
+    def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
+        try:
+            found = self._reader.get(kind, key)
+        except NotFound:
+            return None
+        return found if uid_of(found) == uid else None
 
     def _by_name(self) -> dict[str, Json]:
         if self._queues is None:

@@ -55,8 +55,13 @@ HOSTNAME = "kubernetes.io/hostname"  # node l
 ZONE = "topology.kubernetes.io/zone"  # node l
 REGION = "topology.kubernetes.io/region"  # node l
 NAMESPACE_NAME = "kubernetes.io/metadata.name"  # Namespace l
+DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes into pods that name no scheduler
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"  # node taint
 TAINT_NOT_READY = "node.kubernetes.io/not-ready"  # node taint
+
+# --- what people ask of admission (Pumice) -----------------------------------------------------------------------------------
+SCHEDULE = "pumice.io/schedule"  # Namespace l, pod l: "true" gives pods our scheduler and their group; a pod may say "false".
+# W: user. R: webhook, and the selectors of its configuration, so that no other pod ever waits for it
 
 # --- the embedded kubelet's (Pumice) -----------------------------------------------------------------------------------------
 RUN_SECONDS = "pumice.io/run-seconds"  # pod a: how long its containers run, "30" or "1m30s". W: user. R: cluster/kubelet.py

@@ -72,6 +72,12 @@ RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"
 RESOURCE_CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", True, False)
 RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", False, False)
 DEVICE_CLASS = Kind("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", False, False)
+MUTATING_WEBHOOKS = Kind(
+    "admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", False, False
+)
+VALIDATING_WEBHOOKS = Kind(
+    "admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False, False
+)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases", status_subresource=False)
 JOB = Kind("batch.volcano.sh", "v1alpha1", "Job", "jobs")
 CRON_JOB = Kind("batch.volcano.sh", "v1alpha1", "CronJob", "cronjobs")
@@ -89,7 +95,7 @@ KINDS: tuple[Kind, ...] = (
     POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, PVC, PV, RESOURCE_QUOTA, SERVICE_ACCOUNT,
     REPLICATION_CONTROLLER, PRIORITY_CLASS, PDB, NETWORK_POLICY, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET,
     BATCH_JOB, BATCH_CRON_JOB, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE,
-    RESOURCE_SLICE, DEVICE_CLASS, LEASE, JOB, CRON_JOB, COMMAND, POD_GROUP, QUEUE,
+    RESOURCE_SLICE, DEVICE_CLASS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, LEASE, JOB, CRON_JOB, COMMAND, POD_GROUP, QUEUE,
     JOB_FLOW, JOB_TEMPLATE, HYPER_NODE, NUMATOPOLOGY, NODE_SHARD, COLOCATION,
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from extender.api.errors import Fault
-from extender.api.meta import Json, Key
+from extender.api.meta import Json, Key, Kind, key_of, uid_of
 from extender.cluster.patches import json_patch
 from extender.cluster.port import AdmissionRequest
 from webhook.admission import answer
@@ -48,6 +48,10 @@ class Shelf:
     def namespace(self, name: str) -> Json | None:
         spaces = (obj for obj in self.objects if obj["kind"] == "Namespace" and obj["metadata"]["name"] == name)
         return next(spaces, None)
+
+    def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
+        found = (obj for obj in self.objects if (obj["kind"], key_of(obj), uid_of(obj)) == (kind.name, key, uid))
+        return next(found, None)
 
 
 def _queue(name: str, parent: str = "") -> Json:

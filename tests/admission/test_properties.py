@@ -90,6 +90,9 @@ class Crowd:
     def namespace(self, name: str) -> Json | None:
         return {"metadata": {"name": name, "annotations": {"scheduling.volcano.sh/queue-name": "org"}}}
 
+    def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
+        return None
+
 
 def send(route: Route, rng: random.Random, obj: Any, operation: str, old: Any = None) -> Verdict:
     queues = next(other.shape for other in ROUTES if other.path == "/queues/validate")

@@ -1,0 +1,54 @@
+"""Metrics of admission. They are summed over all worker processes where PROMETHEUS_MULTIPROC_DIR names a folder; it must be
+set before this module is imported, for prometheus_client looks only once."""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+
+
+class Metrics:
+    """One set for each process. No label takes a value that a client could make up."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.reviews = Counter(
+            "volcano_admission_reviews_total", "Reviews answered.", ("path", "operation", "allowed"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "volcano_admission_review_duration_seconds", "From the whole request to the answer.", ("path",),
+            buckets=_BUCKETS, registry=self.registry,
+        )  # fmt: skip
+        self.refused = Counter(
+            "volcano_admission_unanswered_requests_total", "Requests that were no review we could answer, by HTTP status.",
+            ("status",), registry=self.registry,
+        )  # fmt: skip
+        self.writes = Counter(
+            "volcano_admission_writes_total", "Objects made on the way: made, there, failed or left to the controllers.",
+            ("outcome",), registry=self.registry,
+        )  # fmt: skip
+        self.reload_failures = Counter(
+            "volcano_admission_reload_failures_total", "Files that could not be read again; what was read last is in force.",
+            ("what",), registry=self.registry,
+        )  # fmt: skip
+
+    def reviewed(self, path: str, operation: str, *, allowed: bool, seconds: float) -> None:
+        known = operation if operation in OPERATIONS else "other"
+        self.reviews.labels(path, known, "true" if allowed else "false").inc()
+        self.seconds.labels(path).observe(seconds)
+
+    def page(self, accept: str) -> tuple[bytes, str]:
+        """The page and its content type, in the form that the client asks for."""
+        registry = self.registry
+        if os.environ.get(FOLDER):
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        encode, content_type = choose_encoder(accept)
+        return encode(registry), content_type
