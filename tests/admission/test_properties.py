@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from extender.api.meta import Json, Key
+from extender.api.meta import Json, Key, Kind
 from extender.cluster.port import AdmissionRequest
 from webhook.admission import answer
 from webhook.decode import ListOf, MapOf, Maybe, Scalar, Shape
@@ -91,7 +91,7 @@ class Crowd:
         return {"metadata": {"name": name, "annotations": {"scheduling.volcano.sh/queue-name": "org"}}}
 
     def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
-        return None
+        return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {**key._asdict(), "uid": uid}}
 
 
 def send(route: Route, rng: random.Random, obj: Any, operation: str, old: Any = None) -> Verdict:
