@@ -97,9 +97,9 @@ class Axis:
 
     def text(self, column: int, amount: float) -> str:
         """The amount as people write it: column cpu and 1500 -> "1500m"."""
-        if column == MEMORY:
-            return quantity.format_bytes(round(amount))
-        return quantity.format_nanos(round(amount) * unit_of(self.names[column]))
+        name = self.names[column]
+        in_bytes = name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
+        return quantity.format_nanos(round(amount) * unit_of(name), binary=in_bytes)
 
 
 def read_quantities(listed: Mapping[str, str | int | float] | None, path: str) -> dict[str, int]:
