@@ -26,6 +26,7 @@ from extender.cluster.apply import apply
 from extender.cluster.clock import Clock
 from extender.cluster.port import Cluster, Watch, WatchEvent
 from extender.cluster.workloads.batch import batch_job
+from extender.cluster.workloads.claims import ClaimController
 from extender.cluster.workloads.daemon import daemon_set
 from extender.cluster.workloads.replicas import deployment, replica_set
 from extender.cluster.workloads.stateful import stateful_set
@@ -45,6 +46,7 @@ class Workloads:
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._claims = ClaimController(cluster, clock)
         self._watches: dict[Kind, Watch] = {}
         self._owned: dict[str, dict[_Ref, Json]] = {}  # uid of the controller -> what it owns
         self._owner_of: dict[str, _Ref] = {}  # uid -> controller
@@ -63,7 +65,7 @@ class Workloads:
             del self._dirty[ref]
             changes += self._look_at(ref)
             self._hear()
-        return changes
+        return changes + self._claims.reconcile()
 
     def _look_at(self, ref: _Ref) -> int:
         try:
