@@ -9,6 +9,8 @@ import pytest
 
 from extender.testing import cases
 
+pytest_plugins = ("tests.controlplane.fixtures",)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="rewrite the output half of YAML pairs; read the diff afterwards")

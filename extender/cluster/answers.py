@@ -46,7 +46,8 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str]) -> ClusterErr
     """The error that an answer with this HTTP status stands for, with the wait that it asks for."""
     answer = _decoded(body)
     if answer.get("kind") != "Status":
-        answer = {"message": body[:_SHOWN].decode("utf-8", "replace").strip()}
+        said = body[:_SHOWN].decode("utf-8", "replace").strip()
+        answer = {"message": "the server could not find the requested resource" if status == 404 else said}
     error = error_of_status(answer, status)
     error.retry_after = _retry_after(answer, headers)
     return error

@@ -6,12 +6,14 @@ pkg/registry/*/strategy.go."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from extender.api import labels
-from extender.api.errors import Fault
+from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import (
     BATCH_JOB,
+    CONFIG_MAP,
     DAEMON_SET,
     DEPLOYMENT,
     NAMESPACE,
@@ -23,6 +25,7 @@ from extender.api.meta import (
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     RESOURCE_QUOTA,
+    SECRET,
     SERVICE,
     STATEFUL_SET,
     Json,
@@ -61,11 +64,16 @@ def with_kept_status(kind: Kind, new: Json, old: Json) -> Json:
     return {**kept, "status": old["status"]} if "status" in old else kept
 
 
-def with_status_of(new: Json, old: Json) -> Json:
-    """A status write changes the status alone."""
+def with_status_of(kind: Kind, new: Json, old: Json) -> Json:
+    """A status write leaves the spec; of core kinds it takes labels, annotations and finalizers along."""
+    written = {name: value for name, value in old.items() if name != "status"}
     if "status" in new:
-        return {**old, "status": new["status"]}
-    return {name: value for name, value in old.items() if name != "status"}
+        written["status"] = new["status"]
+    if is_custom(kind):
+        return written
+    owners = old["metadata"].get("ownerReferences")
+    meta = {name: value for name, value in (new.get("metadata") or {}).items() if name != "ownerReferences"}
+    return {**written, "metadata": meta if owners is None else {**meta, "ownerReferences": owners}}
 
 
 # --- defaults ---------------------------------------------------------------------------------------------------------
@@ -149,11 +157,14 @@ _DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
 
 
 def check(kind: Kind, new: Json, old: Json | None) -> None:
-    """Raises Invalid with every fault."""
-    if is_custom(kind):
-        faults = schema.faults(kind, new, old)
-    else:
-        faults = pod_rules.faults(new, old) if kind == POD else _faults(kind, new, old)
+    """Raises Invalid with every fault; BadRequest where a quantity is none."""
+    try:
+        if is_custom(kind):
+            faults = schema.faults(kind, new, old)
+        else:
+            faults = pod_rules.faults(new, old) if kind == POD else _faults(kind, new, old)
+    except InvalidObject as error:
+        raise refusals.unreadable(kind, error) from None
     if faults:
         raise refusals.invalid(kind, new["metadata"]["name"], faults)
 
@@ -172,12 +183,28 @@ def _faults(kind: Kind, new: Json, old: Json | None) -> list[Fault]:
         return _priority_class_faults(new, old)
     if kind == RESOURCE_QUOTA:
         return pod_rules.resource_faults((new.get("spec") or {}).get("hard"), "spec.hard")
+    if kind in (CONFIG_MAP, SECRET):
+        return [fault for field in ("data", "binaryData") for fault in _key_faults(new.get(field) or {}, field)]
     if kind in _TEMPLATED and (old is None or new.get("spec") is not old.get("spec")):
         return _template_faults(kind, new)
     return []
 
 
 _TEMPLATED = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB)
+
+
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_NO_CONFIG_KEY = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
+    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+)
+
+
+def _key_faults(data: Json, field: str) -> list[Fault]:
+    return [
+        Fault(f"{field}[{key}]", f'Invalid value: "{key}": {_NO_CONFIG_KEY}')
+        for key in data if not _CONFIG_KEY.fullmatch(key)
+    ]  # fmt: skip
 
 
 def _template_faults(kind: Kind, new: Json) -> list[Fault]:

@@ -14,17 +14,20 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from extender.api.errors import BadRequest, ClusterError, Conflict, Gone, TooManyRequests
+from extender.api.errors import BadRequest, ClusterError, Conflict, Gone, Invalid, TooManyRequests
 from extender.api.meta import POD, Json, Key, Kind, Time, key_of, uid_of
 from extender.cluster.answers import error_of
 from extender.cluster.clock import Clock, SystemClock
 from extender.cluster.connection import USER_AGENT, Connection, Lost, NotSent, loader
+from extender.cluster.metadata import is_custom
 from extender.cluster.port import Listing, WatchEvent
-from extender.cluster.remote_watch import RemoteWatch
+from extender.cluster.refusals import recreated
+from extender.cluster.remote_watch import RemoteWatch, without_managed_fields
 from extender.cluster.retry import Backoff, TokenBucket
 
 PAGE = 500  # objects of a list asked for at once
 PATIENCE = 10.0  # seconds of waiting between the attempts of one request, all in all
+_STATUS_ATTEMPTS = 5  # at a status that others write at the same time
 _BACKOFF = Backoff(first=0.1, longest=5.0)
 _AGAIN = frozenset({500, 502, 503, 504})  # the server is in trouble; what became of the request is unknown
 _JSON, _MERGE, _STEPS = "application/json", "application/merge-patch+json", "application/json-patch+json"
@@ -98,8 +101,16 @@ class KubernetesCluster:
         return self._ask(_Call("PUT", path, _encoded(_named(kind, obj))))
 
     def patch(self, kind: Kind, key: Key, patch: Json, *, subresource: str = "", dry_run: bool = False) -> Json:
+        meta = patch.get("metadata") or {}
+        if subresource and is_custom(kind) and meta.get("uid") and not meta.get("resourceVersion"):
+            return self._patch_status_of(meta["uid"], kind, key, patch, subresource, dry_run)
         path = _with(_object(kind, key, subresource), _dry(dry_run))
-        return self._ask(_Call("PATCH", path, _encoded(patch), _MERGE))
+        try:
+            return self._ask(_Call("PATCH", path, _encoded(patch), _MERGE))
+        except Invalid as error:  # the server takes it for a change of the uid
+            if any(fault.path == "metadata.uid" for fault in error.faults):
+                raise Conflict(str(error)) from error
+            raise
 
     def json_patch(self, kind: Kind, key: Key, patch: Sequence[Json], *, subresource: str = "", dry_run: bool = False) -> Json:
         path = _with(_object(kind, key, subresource), _dry(dry_run))
@@ -108,8 +119,9 @@ class KubernetesCluster:
     def delete(self, kind: Kind, key: Key, *, uid: str = "", propagation: str = "Background",
                grace_seconds: int | None = None, dry_run: bool = False) -> None:  # fmt: skip
         options = {**_delete_options(uid, grace_seconds), "propagationPolicy": propagation}
-        path = _with(_object(kind, key), _dry(dry_run))
-        self._ask(_Call("DELETE", path, _encoded(options), repeatable=bool(uid) or dry_run))
+        if dry_run:
+            options["dryRun"] = ["All"]  # with a body the server does not look at the query
+        self._ask(_Call("DELETE", _object(kind, key), _encoded(options), repeatable=bool(uid) or dry_run))
 
     def bind(self, pod: Key, node: str, *, uid: str = "", annotations: Mapping[str, str] | None = None) -> None:
         """After an attempt of which nobody knows what became, a pod that is on this node is bound; by whom is all one."""
@@ -133,6 +145,20 @@ class KubernetesCluster:
                     "deleteOptions": _delete_options(uid, grace_seconds)}  # fmt: skip
         path = _object(POD, pod, "eviction")
         self._ask(_Call("POST", path, _encoded(eviction), repeatable=bool(uid), patient=False))
+
+    def _patch_status_of(self, uid: str, kind: Kind, key: Key, patch: Json, subresource: str, dry_run: bool) -> Json:
+        """On the status of a custom kind the server does not look at the uid, only at the version: so that must be given."""
+        for left in reversed(range(_STATUS_ATTEMPTS)):
+            found = self.get(kind, key)
+            if uid_of(found) != uid:
+                raise recreated(kind, key.name, uid, uid_of(found))
+            guard = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
+            try:
+                return self.patch(kind, key, {**patch, "metadata": guard}, subresource=subresource, dry_run=dry_run)
+            except Conflict:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
 
     # --- how a request goes -------------------------------------------------------------------------------------------
 
@@ -159,7 +185,7 @@ class KubernetesCluster:
         if answer.status >= 300:
             raise error_of(answer.status, answer.body, answer.headers)
         decoded: Json = orjson.loads(answer.body)
-        return decoded
+        return without_managed_fields(decoded) if "metadata" in decoded else decoded
 
     def _pause(self, call: _Call, error: ClusterError, attempt: int) -> float | None:
         """Seconds until the next attempt; None: there is none."""
@@ -176,7 +202,7 @@ class KubernetesCluster:
         path, proceed = _collection(kind, namespace), query
         while True:
             page = self._ask(_Call("GET", _with(path, proceed)))
-            objects += [_named(kind, obj) for obj in page.get("items") or ()]
+            objects += [_named(kind, without_managed_fields(obj)) for obj in page.get("items") or ()]
             meta = page["metadata"]
             if not meta.get("continue"):
                 return Listing(objects, meta["resourceVersion"])

@@ -132,6 +132,7 @@ class MemoryCluster:
             new = readable(kind, new)
             metadata.place(kind, new)
             old = self._existing(store, key_of(new))
+            metadata.check_uid(kind, new, old)
             metadata.check_version_given(kind, new)
             return self._replace(store, old, new, subresource, dry_run)
 
@@ -155,7 +156,7 @@ class MemoryCluster:
             store = self._store(kind)
             old = self._existing(store, key)
             if uid and uid != old["metadata"]["uid"]:
-                raise refusals.other_uid(kind, key.name, uid, old["metadata"]["uid"])
+                raise refusals.recreated(kind, key.name, uid, old["metadata"]["uid"])
             self._validated("DELETE", kind, key, None, old, dry_run)
             if not dry_run:
                 self._delete(store, key, old, propagation, core_kinds.grace(kind, old, grace_seconds))
@@ -171,7 +172,7 @@ class MemoryCluster:
         with self._lock:
             old = self._existing(self._store(POD), pod)
             if uid and uid != old["metadata"]["uid"]:
-                raise refusals.other_uid(POD, pod.name, uid, old["metadata"]["uid"])
+                raise refusals.recreated(POD, pod.name, uid, old["metadata"]["uid"])
             self._budgets.settle()
             check_eviction(self._stores[PDB].select(pod.namespace, None), old)
             condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
@@ -221,8 +222,8 @@ class MemoryCluster:
         metadata.check_preconditions(kind, key, new, old)
         if subresource:
             if subresource != "status" or not kind.status_subresource:
-                raise refusals.no_subresource(kind, subresource)
-            new = core_kinds.with_defaults(kind, core_kinds.with_status_of(new, old), old, self._priority_classes)
+                raise refusals.not_found(kind, key.name) if metadata.is_custom(kind) else refusals.no_subresource()
+            new = core_kinds.with_defaults(kind, core_kinds.with_status_of(kind, new, old), old, self._priority_classes)
         else:
             new = core_kinds.with_kept_status(kind, new, old)
             metadata.check_fixed(kind, new, old)
@@ -264,6 +265,8 @@ class MemoryCluster:
         finalizers = metadata.finalizers_after(old, propagation)
         held = store.kind == NAMESPACE and (old.get("spec") or {}).get("finalizers")
         if not finalizers and grace == 0 and not held:
+            if metadata.is_marked_first(store.kind, old):
+                old = self._put(store, key, metadata.marked_for_deletion(old, finalizers, grace, self.clock.now()), old)
             self._remove(store, key, old, old)
             return
         new = metadata.marked_for_deletion(old, finalizers, grace, self.clock.now())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from extender.api.errors import BadRequest, Fault
+from extender.api.errors import BadRequest, ClusterError, Fault
 from extender.api.meta import (
     BATCH_CRON_JOB,
     BATCH_JOB,
@@ -33,7 +33,7 @@ from extender.cluster.names import annotation_faults, label_faults, name_fault
 from extender.cluster.owners import FOREGROUND, ORPHAN
 
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
-_FIXED = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_FIXED = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _MAY_BE_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 _CORE_WITH_GENERATION = {
     POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB, BATCH_CRON_JOB, PDB,
@@ -74,7 +74,7 @@ def begin(kind: Kind, new: Json, *, uid: str, now: str) -> None:
     """What the system says about a new object, whatever the request said."""
     meta = new["metadata"]
     if meta.get("resourceVersion"):
-        raise BadRequest("resourceVersion should not be set on objects to be created")
+        raise ClusterError("resourceVersion should not be set on objects to be created")
     for field in _SYSTEM_FIELDS:
         meta.pop(field, None)
     complete(kind, new, uid=uid, now=now)
@@ -107,12 +107,17 @@ def _tidy(meta: Json) -> None:
 def check_preconditions(kind: Kind, key: Key, new: Json, old: Json) -> None:
     """Raises Conflict where the change was made for another object or an older version."""
     have, want = old["metadata"], new.get("metadata") or {}
-    if want.get("uid") and want["uid"] != have["uid"]:
-        raise refusals.other_uid(kind, key.name, want["uid"], have["uid"])
+    check_uid(kind, new, old)
     if want.get("resourceVersion") and want["resourceVersion"] != have["resourceVersion"]:
         raise refusals.conflict(kind, key.name, refusals.STALE)
     if key_of(new) != key:
         raise BadRequest(f"the name of the object ({key_of(new)}) does not match the name on the URL ({key})")
+
+
+def check_uid(kind: Kind, new: Json, old: Json) -> None:
+    have, want = old["metadata"], new.get("metadata") or {}
+    if want.get("uid") and want["uid"] != have["uid"]:
+        raise refusals.other_uid(kind, have["name"], want["uid"], have["uid"])
 
 
 def check_version_given(kind: Kind, new: Json) -> None:
@@ -123,12 +128,12 @@ def check_version_given(kind: Kind, new: Json) -> None:
 
 
 def check_fixed(kind: Kind, new: Json, old: Json) -> None:
-    """Raises Invalid where a write gives another time of creation or deletion; leaving them out changes nothing."""
+    """Raises Invalid where a write would begin a deletion, or gives it another time."""
     meta, have = new["metadata"], old["metadata"]
     faults = [
         Fault(f"metadata.{field}", f'Invalid value: "{meta[field]}": field is immutable')
         for field in _FIXED
-        if meta.get(field) is not None and meta[field] != have.get(field)
+        if meta.get(field) is not None and meta[field] != have.get(field) and not (field == "deletionTimestamp" and field in have)
     ]
     if faults:
         raise refusals.invalid(kind, have["name"], faults)
@@ -201,8 +206,8 @@ def _metadata_faults(meta: Json, before: Json) -> list[Fault]:
 
 def _owner_faults(owners: list[Json]) -> list[Fault]:
     faults = [
-        Fault(f"metadata.ownerReferences[{i}].{field}", "Required value: must not be empty")
-        for i, owner in enumerate(owners)
+        Fault(f"metadata.ownerReferences.{field}", "Required value: must not be empty")
+        for owner in owners
         for field in ("apiVersion", "kind", "name", "uid")
         if not owner.get(field)
     ]
@@ -215,6 +220,11 @@ def _owner_faults(owners: list[Json]) -> list[Fault]:
 
 
 # --- going away -------------------------------------------------------------------------------------------------------
+
+
+def is_marked_first(kind: Kind, old: Json) -> bool:
+    """Whether a deletion without any grace is seen as a change before it is seen as the end: so with pods."""
+    return kind == POD and "deletionTimestamp" not in old["metadata"]
 
 
 def finalizers_after(old: Json, propagation: str) -> list[str]:

@@ -149,9 +149,11 @@ def _fixed(spec: Json, other: Json) -> Json:
 
 def _gate_faults(spec: Json, before: Json) -> list[Fault]:
     had = [gate.get("name") for gate in before.get("schedulingGates") or ()]
-    added = [gate.get("name") for gate in spec.get("schedulingGates") or () if gate.get("name") not in had]
     message = "Forbidden: only deletion is allowed, but found new scheduling gate '{}'"
-    return [Fault("spec.schedulingGates", message.format(name)) for name in added]
+    return [
+        Fault(f"spec.schedulingGates[{i}].name", message.format(gate.get("name")))
+        for i, gate in enumerate(spec.get("schedulingGates") or ()) if gate.get("name") not in had
+    ]  # fmt: skip
 
 
 def _toleration_faults(spec: Json, before: Json) -> list[Fault]:
@@ -208,25 +210,25 @@ def _container_name_fault(name: str) -> str:
 
 
 def resource_faults(listed: object, path: str) -> list[Fault]:
-    """Faults of a map of resource names to quantities, each with its own field."""
+    """Faults of a map of resource names to quantities, each with its own field. Raises InvalidObject where one is none."""
     if not listed:
         return []
     if not isinstance(listed, dict):
         return [Fault(path, f"Invalid value: {listed!r}: must be a map of quantities")]
-    return [Fault(f"{path}[{name}]", why) for name, amount in listed.items() if (why := _amount_fault(name, amount))]
+    return [fault for name, amount in listed.items() if (fault := _amount_fault(name, amount, f"{path}[{name}]"))]
 
 
 @lru_cache(maxsize=8192)
-def _amount_fault(name: str, amount: object) -> str:
+def _amount_fault(name: str, amount: object, path: str) -> Fault | None:
     try:
         value = nanos(amount)  # type: ignore[arg-type]
     except InvalidObject:
-        return f'Invalid value: "{amount}": {NOT_A_QUANTITY}'
+        raise InvalidObject(f'"{amount}": {NOT_A_QUANTITY}', path=path) from None
     if value < 0:
-        return f'Invalid value: "{amount}": must be greater than or equal to 0'
+        return Fault(path, f'Invalid value: "{amount}": must be greater than or equal to 0')
     if "/" in name and value % 10**9:
-        return f'Invalid value: "{amount}": must be an integer'
-    return ""
+        return Fault(path, f'Invalid value: "{amount}": must be an integer')
+    return None
 
 
 def _limit_faults(requests: Json, limits: Json, path: str) -> list[Fault]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from extender.api.errors import AlreadyExists, Conflict, Denied, Fault, Invalid, NotFound
+from extender.api.errors import AlreadyExists, BadRequest, Conflict, Denied, Fault, Invalid, NotFound
 from extender.api.meta import Kind
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
@@ -21,8 +21,12 @@ def not_found(kind: Kind, name: str) -> NotFound:
     return NotFound(f'{resource(kind)} "{name}" not found')
 
 
-def no_subresource(kind: Kind, subresource: str) -> NotFound:
-    return NotFound(f"the server could not find the requested resource ({resource(kind)}/{subresource})")
+def no_subresource() -> NotFound:
+    return NotFound("the server could not find the requested resource")
+
+
+def unreadable(kind: Kind, why: object) -> BadRequest:
+    return BadRequest(f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {why}')
 
 
 def already_exists(kind: Kind, name: str) -> AlreadyExists:
@@ -30,8 +34,7 @@ def already_exists(kind: Kind, name: str) -> AlreadyExists:
 
 
 def conflict(kind: Kind, name: str, why: str, subresource: str = "") -> Conflict:
-    where = f"{resource(kind)}/{subresource}" if subresource else resource(kind)
-    return Conflict(f'Operation cannot be fulfilled on {where} "{name}": {why}')
+    return _conflict(f"{resource(kind)}/{subresource}" if subresource else resource(kind), name, why)
 
 
 def other_uid(kind: Kind, name: str, wanted: str, found: str) -> Conflict:
@@ -39,12 +42,25 @@ def other_uid(kind: Kind, name: str, wanted: str, found: str) -> Conflict:
     return conflict(kind, name, why)
 
 
+def recreated(kind: Kind, name: str, wanted: str, found: str) -> Conflict:
+    """Of a deletion: here it is the kind that is named, not the resource."""
+    why = f"the UID in the precondition ({wanted}) does not match the UID in record ({found})."
+    return _conflict(_qualified(kind), name, f"{why} The object might have been deleted and then recreated")
+
+
 def invalid(kind: Kind, name: str, faults: Iterable[Fault]) -> Invalid:
     listed = list(faults)
     words = ", ".join(str(fault) for fault in listed)
-    qualified = f"{kind.name}.{kind.group}" if kind.group else kind.name
-    return Invalid(f'{qualified} "{name}" is invalid: {f"[{words}]" if len(listed) > 1 else words}', listed)
+    return Invalid(f'{_qualified(kind)} "{name}" is invalid: {f"[{words}]" if len(listed) > 1 else words}', listed)
 
 
 def forbidden(kind: Kind, name: str, why: str) -> Denied:
     return Denied(f'{resource(kind)} "{name}" is forbidden: {why}')
+
+
+def _qualified(kind: Kind) -> str:
+    return f"{kind.name}.{kind.group}" if kind.group else kind.name
+
+
+def _conflict(what: str, name: str, why: str) -> Conflict:
+    return Conflict(f'Operation cannot be fulfilled on {what} "{name}": {why}')

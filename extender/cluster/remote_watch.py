@@ -17,6 +17,7 @@ import orjson
 import urllib3
 
 from extender.api.errors import ClusterError, Gone, TooManyRequests, Unavailable
+from extender.api.meta import Json
 from extender.cluster.answers import error_of, error_of_status
 from extender.cluster.port import WatchEvent
 from extender.cluster.retry import Backoff
@@ -129,7 +130,7 @@ class RemoteWatch:
                 raise error_of_status(obj)
             self._version = obj["metadata"]["resourceVersion"]
             if kind != "BOOKMARK":
-                events.append(WatchEvent(kind, obj))
+                events.append(WatchEvent(kind, without_managed_fields(obj)))
         self._put(events)
 
     def _put(self, events: list[WatchEvent]) -> None:
@@ -145,6 +146,12 @@ class RemoteWatch:
         with self._changed:
             self._error = error
             self._changed.notify_all()
+
+
+def without_managed_fields(obj: Json) -> Json:
+    """They are as large as the rest of an object, and nobody here reads them; a write without them changes nothing about them."""
+    obj["metadata"].pop("managedFields", None)
+    return obj
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[list[bytes]]:

@@ -6,16 +6,21 @@ its own namespace and waits with `settled` for what a server does in its own tim
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from extender.api.meta import NAMESPACE, Json
+from extender.api.meta import NAMESPACE, NODE, Key
 from extender.cluster.clock import VirtualClock
+from extender.cluster.kubernetes import KubernetesCluster
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Cluster
+from tests.controlplane.fixtures import namespaces
+from tests.controlplane.plane import NOT_PLAYED
+from tests.controlplane.waiting import wait_until_quiet
 
 START = 1_736_121_600.0  # 2025-01-06T00:00:00Z
+NODES = ("n1", "n2")
 _NUMBERS = itertools.count()
 
 
@@ -30,27 +35,48 @@ def memory(clock: VirtualClock) -> MemoryCluster:
     return MemoryCluster(clock)
 
 
-@pytest.fixture(params=["memory"])
+@pytest.fixture(scope="module")
+def server(kubernetes: KubernetesCluster) -> Iterator[KubernetesCluster]:
+    """A real API server with nodes on which nobody plays the kubelet."""
+    for name in NODES:
+        kubernetes.create(NODE, {"metadata": {"name": name, "labels": {NOT_PLAYED: "true"}}})
+    yield kubernetes
+    for name in NODES:
+        kubernetes.delete(NODE, Key("", name))
+
+
+@pytest.fixture(scope="module")
+def namespace_on_server(server: KubernetesCluster) -> Iterator[Callable[[], str]]:
+    """Namespaces stay until the last test of a module is over: their end would disturb who waits for quiet."""
+    with namespaces(server) as make:
+        yield make
+
+
+@pytest.fixture(params=["memory", pytest.param("server", marks=pytest.mark.controlplane, id="kubernetes")])
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     adapter: Cluster = request.getfixturevalue(request.param)
     return adapter
 
 
 @pytest.fixture
-def ns(cluster: Cluster) -> str:
+def ns(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """The name of a namespace that is empty."""
+    if not isinstance(cluster, MemoryCluster):
+        name: str = request.getfixturevalue("namespace_on_server")()
+        return name
     name = f"t-{next(_NUMBERS)}"
-    namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    cluster.create(NAMESPACE, namespace)
+    cluster.create(NAMESPACE, {"metadata": {"name": name}})
     return name
 
 
 @pytest.fixture
-def settled(cluster: Cluster) -> Callable[[], None]:
+def settled(cluster: Cluster, ns: str) -> Callable[[], None]:
     """Call it to let the cluster finish what it does by itself."""
-    assert isinstance(cluster, MemoryCluster)
 
     def settle() -> None:
-        cluster.settle()
+        if isinstance(cluster, MemoryCluster):
+            cluster.settle()
+        else:
+            wait_until_quiet(cluster, ns)
 
     return settle

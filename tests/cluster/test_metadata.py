@@ -65,11 +65,25 @@ def test_the_generation_cannot_be_set(cluster: Cluster, ns: str) -> None:
     assert cluster.patch(POD, Key(ns, "p"), {"metadata": {"generation": 7}})["metadata"]["generation"] == 1
 
 
-@pytest.mark.parametrize("field", ["creationTimestamp", "deletionTimestamp"])
-def test_times_cannot_be_set(cluster: Cluster, ns: str, field: str) -> None:
+def test_the_time_of_creation_stays(cluster: Cluster, ns: str) -> None:
+    made = cluster.create(POD, pod("p", ns))["metadata"]["creationTimestamp"]
+    patched = cluster.patch(POD, Key(ns, "p"), {"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}})
+    assert patched["metadata"]["creationTimestamp"] == made
+
+
+def test_a_deletion_does_not_begin_by_a_write(cluster: Cluster, ns: str) -> None:
     cluster.create(POD, pod("p", ns))
-    with pytest.raises(Invalid, match=f"metadata.{field}: Invalid value: .*: field is immutable"):
-        cluster.patch(POD, Key(ns, "p"), {"metadata": {field: "2001-01-01T00:00:00Z"}})
+    with pytest.raises(Invalid, match=r"metadata.deletionTimestamp: Invalid value: .*: field is immutable"):
+        cluster.patch(POD, Key(ns, "p"), {"metadata": {"deletionTimestamp": "2001-01-01T00:00:00Z"}})
+
+
+def test_its_time_stays_once_it_has_begun(cluster: Cluster, ns: str) -> None:
+    cluster.create(POD, pod("p", ns).with_("metadata.finalizers", ["example.test/hold"]))
+    cluster.delete(POD, Key(ns, "p"))
+    begun = cluster.get(POD, Key(ns, "p"))["metadata"]["deletionTimestamp"]
+    patched = cluster.patch(POD, Key(ns, "p"), {"metadata": {"deletionTimestamp": "2001-01-01T00:00:00Z"}})
+    cluster.patch(POD, Key(ns, "p"), {"metadata": {"finalizers": None}})
+    assert patched["metadata"]["deletionTimestamp"] == begun
 
 
 NAMES = {
@@ -106,7 +120,7 @@ def test_an_owner_has_a_uid(cluster: Cluster, ns: str) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}
     with pytest.raises(Invalid) as refused:
         cluster.create(POD, pod("p", ns).with_("metadata.ownerReferences", [owner]))
-    assert refused.value.faults[0].path == "metadata.ownerReferences[0].uid"
+    assert refused.value.faults[0].path == "metadata.ownerReferences.uid"
 
 
 def test_only_one_owner_controls(cluster: Cluster, ns: str) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from extender.api.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
-from extender.api.meta import CONFIG_MAP, NODE, POD, POD_GROUP, QUEUE, Json, Key, Kind
+from extender.api.errors import AlreadyExists, BadRequest, ClusterError, Conflict, Invalid, NotFound
+from extender.api.meta import CONFIG_MAP, JOB, NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Json, Key, Kind
 from extender.cluster.port import Cluster
-from extender.testing.builders import node, pod, podgroup, queue
+from extender.testing.builders import Built, node, pod, podgroup, queue
+
+
+def job(name: str, ns: str) -> Json:
+    built = Built(JOB, name, ns)
+    template = {"spec": {"containers": [{"name": "main", "image": "example.test/app:1"}]}}
+    built["spec"] = {"tasks": [{"name": "worker", "replicas": 1, "template": template}]}
+    return built
 
 
 def config_map(name: str, ns: str, **data: str) -> Json:
@@ -60,7 +69,7 @@ def test_without_any_name_it_is_invalid(cluster: Cluster, ns: str) -> None:
 def test_a_version_must_not_be_given_at_creation(cluster: Cluster, ns: str) -> None:
     asked = config_map("c", ns)
     asked["metadata"]["resourceVersion"] = "5"
-    with pytest.raises(BadRequest, match="resourceVersion should not be set on objects to be created"):
+    with pytest.raises(ClusterError, match="resourceVersion should not be set on objects to be created"):
         cluster.create(CONFIG_MAP, asked)
 
 
@@ -95,6 +104,10 @@ UNREADABLE = {
     "a text for a list": {"metadata": {"name": "p"}, "spec": {"containers": "main"}},
     "a text for an object": {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "resources": "big"}]}},
     "a spec that is none": {"metadata": {"name": "p"}, "spec": "none"},
+    "no quantity": {
+        "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "a", "image": "b", "resources": {"requests": {"cpu": "lots"}}}]},
+    },
 }
 
 
@@ -190,9 +203,10 @@ def test_an_update_of_an_old_version_conflicts(cluster: Cluster, ns: str) -> Non
 
 
 def test_a_custom_object_is_not_replaced_blindly(cluster: Cluster, ns: str) -> None:
-    cluster.create(POD_GROUP, podgroup("g", ns))
+    made = cluster.create(POD_GROUP, podgroup("g", ns))
+    blind = {name: value for name, value in made["metadata"].items() if name != "resourceVersion"}
     with pytest.raises(Invalid, match=r"metadata.resourceVersion: Invalid value: .*: must be specified for an update"):
-        cluster.update(POD_GROUP, podgroup("g", ns).members(2))
+        cluster.update(POD_GROUP, {**made, "metadata": blind, "spec": {"minMember": 2}})
 
 
 def test_the_uid_cannot_be_changed(cluster: Cluster, ns: str) -> None:
@@ -232,12 +246,20 @@ def test_a_uid_in_a_patch_is_a_precondition(cluster: Cluster, ns: str) -> None:
 
 def test_a_json_patch_is_carried_out_step_by_step(cluster: Cluster, ns: str) -> None:
     cluster.create(CONFIG_MAP, config_map("c", ns, a="1"))
-    steps = [
+    steps: list[Json] = [
         {"op": "test", "path": "/data/a", "value": "1"},
         {"op": "move", "from": "/data/a", "path": "/data/b"},
-        {"op": "add", "path": "/data/x~1y", "value": "2"},
+        {"op": "add", "path": "/metadata/annotations", "value": {}},
+        {"op": "add", "path": "/metadata/annotations/x~1y", "value": "2"},
     ]
-    assert cluster.json_patch(CONFIG_MAP, Key(ns, "c"), steps)["data"] == {"b": "1", "x/y": "2"}
+    patched = cluster.json_patch(CONFIG_MAP, Key(ns, "c"), steps)
+    assert (patched["data"], patched["metadata"]["annotations"]) == ({"b": "1"}, {"x/y": "2"})
+
+
+def test_a_key_of_a_config_map_is_a_file_name(cluster: Cluster, ns: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        cluster.create(CONFIG_MAP, config_map("c", ns) | {"data": {"x/y": "2"}})
+    assert [fault.path for fault in refused.value.faults] == ["data[x/y]"]
 
 
 def test_a_json_patch_whose_test_fails_changes_nothing(cluster: Cluster, ns: str) -> None:
@@ -274,11 +296,37 @@ def test_a_main_write_leaves_the_status(cluster: Cluster, ns: str) -> None:
     assert patched["status"]["phase"] == "Pending"
 
 
-def test_a_status_write_leaves_all_else(cluster: Cluster, ns: str) -> None:
+def test_a_status_write_of_a_custom_kind_leaves_all_else(cluster: Cluster) -> None:
+    cluster.create(QUEUE, queue("status-only"))
+    patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"weight": 9}, "status": {"state": "Open"}}
+    patched = cluster.patch(QUEUE, Key("", "status-only"), patch, subresource="status")
+    cluster.delete(QUEUE, Key("", "status-only"))
+    seen = (patched["status"]["state"], patched["metadata"].get("labels"), patched["spec"]["weight"])
+    assert seen == ("Open", None, 1)
+
+
+def test_a_status_write_of_a_core_kind_takes_labels_along(cluster: Cluster, ns: str) -> None:
     cluster.create(POD, pod("p", ns))
-    patch = {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Running"}}
+    patch = {"metadata": {"labels": {"a": "b"}}, "spec": {"schedulerName": "x"}, "status": {"phase": "Running"}}
     patched = cluster.patch(POD, Key(ns, "p"), patch, subresource="status")
-    assert (patched["status"]["phase"], patched["metadata"].get("labels")) == ("Running", None)
+    seen = (patched["status"]["phase"], patched["metadata"].get("labels"), patched["spec"]["schedulerName"] == "x")
+    assert seen == ("Running", {"a": "b"}, False)
+
+
+@pytest.mark.parametrize(("kind", "made"), [(POD, pod), (JOB, job)], ids=["core", "custom"])
+def test_a_uid_in_a_status_patch_is_a_precondition(
+    cluster: Cluster, ns: str, kind: Kind, made: Callable[[str, str], Json]
+) -> None:
+    cluster.create(kind, made("x", ns))
+    patch = {"metadata": {"uid": "11111111-2222-4333-8444-555555555555"}, "status": {}}
+    with pytest.raises(Conflict):
+        cluster.patch(kind, Key(ns, "x"), patch, subresource="status")
+
+
+def test_a_status_patch_for_the_right_uid_is_carried_out(cluster: Cluster, ns: str) -> None:
+    uid = cluster.create(JOB, job("j", ns))["metadata"]["uid"]
+    patched = cluster.patch(JOB, Key(ns, "j"), {"metadata": {"uid": uid}, "status": {"retryCount": 2}}, subresource="status")
+    assert patched["status"]["retryCount"] == 2
 
 
 def test_a_podgroup_is_created_with_its_status(cluster: Cluster, ns: str) -> None:
@@ -293,8 +341,13 @@ def test_spec_and_status_of_a_podgroup_are_written_together(cluster: Cluster, ns
 
 def test_a_podgroup_has_no_status_subresource(cluster: Cluster, ns: str) -> None:
     cluster.create(POD_GROUP, podgroup("g", ns))
-    with pytest.raises(NotFound, match="the server could not find the requested resource"):
+    with pytest.raises(NotFound, match=r'podgroups.scheduling.volcano.sh "g" not found'):
         cluster.patch(POD_GROUP, Key(ns, "g"), {"status": {"phase": "Running"}}, subresource="status")
+
+
+def test_nor_has_a_priority_class(cluster: Cluster) -> None:
+    with pytest.raises(NotFound, match="the server could not find the requested resource"):
+        cluster.patch(PRIORITY_CLASS, Key("", "system-node-critical"), {"status": {}}, subresource="status")
 
 
 # --- delete -----------------------------------------------------------------------------------------------------------
@@ -316,7 +369,7 @@ def test_deleting_twice_is_not_found(cluster: Cluster, ns: str) -> None:
 
 def test_a_namesake_is_not_deleted(cluster: Cluster, ns: str) -> None:
     cluster.create(CONFIG_MAP, config_map("c", ns))
-    with pytest.raises(Conflict, match="Precondition failed: UID in precondition"):
+    with pytest.raises(Conflict, match=r"the UID in the precondition \(1.*5\) does not match the UID in record"):
         cluster.delete(CONFIG_MAP, Key(ns, "c"), uid="11111111-2222-4333-8444-555555555555")
 
 

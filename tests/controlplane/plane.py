@@ -30,6 +30,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 CRDS = PROJECT / "manifests" / "crds"
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLER_MANAGER, SCHEDULER, KWOK = "kube-controller-manager", "kube-scheduler", "kwok"
+NOT_PLAYED = "test/not-played"  # label of nodes that kwok leaves alone
 _SERVICES = "10.96.0.0/16"
 _PATIENCE = 120.0  # seconds for a program to get ready
 _SHOWN = 4000  # characters of each log that a failure shows
@@ -111,10 +112,11 @@ class Plane:
         self._await(SCHEDULER, lambda: self._answers(f"https://127.0.0.1:{port}/readyz", checked=False))
 
     def start_kwok(self, *flags: str) -> None:
-        """Plays every node that is created, and its pods."""
+        """Plays every node that is created, and its pods, but for those with the label NOT_PLAYED."""
         port, = free_ports(1)
         self._run(KWOK, [
-            f"--kubeconfig={self.kubeconfig}", f"--config={Path(__file__).with_name('stages.yaml')}", "--manage-all-nodes=true",
+            f"--kubeconfig={self.kubeconfig}", f"--config={Path(__file__).with_name('stages.yaml')}", "--manage-all-nodes=false",
+            f"--manage-nodes-with-label-selector=!{NOT_PLAYED}",
             "--node-lease-duration-seconds=0", f"--server-address=127.0.0.1:{port}", *flags,
         ])  # fmt: skip
         self._await(KWOK, lambda: self._answers(f"http://127.0.0.1:{port}/readyz"))

@@ -138,7 +138,8 @@ FILES = {
     "a bad quantity of a node": Wrong(
         1,
         "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: lots}}",
-        'document 1: Node n: Node in version "v1" cannot be handled as a Node: status.allocatable[cpu]: "lots": quantities must match the '
+        'document 1: Node n: Node in version "v1" cannot be handled as a Node: status.allocatable[cpu]: "lots": quantities '
+        'must match the '
         "regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     ),
     "a node that has nothing": Wrong(

@@ -1,0 +1,116 @@
+"""The fixture `plane`: one real control plane for the whole run, started by the first test that asks for it.
+
+Tests that need it are in one xdist group, so that one worker has them all. Where there are neither programs nor a Go toolchain
+to build them, they are skipped; with CI=true they fail. Programs are built while tests are collected: a test's time limit
+would be too short for it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from extender.api.errors import NotFound
+from extender.api.meta import NAMESPACE, SERVICE_ACCOUNT, Key
+from extender.cluster.kubernetes import KubernetesCluster, connect
+from extender.cluster.port import Cluster
+from tests.controlplane import build
+from tests.controlplane.plane import Plane, start
+from tests.controlplane.waiting import wait_until
+
+MARK = "controlplane"
+_PROGRAMS: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
+_PLANE: pytest.StashKey[Plane] = pytest.StashKey()
+_NUMBERS = itertools.count()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{MARK}: needs a real control plane (tests/controlplane)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "plane" in getattr(item, "fixturenames", ()):
+            item.add_marker(MARK)
+        if item.get_closest_marker(MARK):
+            item.add_marker(pytest.mark.xdist_group(MARK))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.option.collectonly or not any(item.get_closest_marker(MARK) for item in session.items):
+        return
+    try:
+        session.config.stash[_PROGRAMS] = build.programs(lambda line: print(line, file=sys.__stderr__, flush=True))
+    except build.Unavailable as error:
+        session.config.stash[_PROGRAMS] = error
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A test that failed shows what the control plane said."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    plane = item.config.stash.get(_PLANE, None)
+    if report.failed and plane is not None and item.get_closest_marker(MARK):
+        report.sections += [(f"end of the log of {name}", text) for name, text in plane.logs().items()]
+
+
+@pytest.fixture(scope="session")
+def plane(pytestconfig: pytest.Config) -> Iterator[Plane]:
+    programs = pytestconfig.stash[_PROGRAMS]
+    if isinstance(programs, build.Unavailable):
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(programs))
+        pytest.skip(str(programs))
+    running = start(programs)
+    pytestconfig.stash[_PLANE] = running
+    yield running
+    del pytestconfig.stash[_PLANE]
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def kubernetes(plane: Plane) -> Iterator[KubernetesCluster]:
+    """The plane's API server, asked as its administrator."""
+    cluster = connect(str(plane.kubeconfig))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def new_namespace(kubernetes: KubernetesCluster) -> Iterator[Callable[[], str]]:
+    """Call it for a namespace that is empty and lets pods in; all go when the test is over."""
+    with namespaces(kubernetes) as make:
+        yield make
+
+
+@contextlib.contextmanager
+def namespaces(cluster: Cluster) -> Iterator[Callable[[], str]]:
+    """Makes namespaces that are ready for pods, and removes them in the end."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"t-{next(_NUMBERS)}"
+        cluster.create(NAMESPACE, {"metadata": {"name": name}})
+        made.append(name)
+        wait_until(lambda: _is_there(cluster, Key(name, "default")), f"the service account of namespace {name}")
+        return name
+
+    yield make
+    for name in made:
+        with contextlib.suppress(NotFound):
+            cluster.delete(NAMESPACE, Key("", name))
+
+
+def _is_there(cluster: Cluster, account: Key) -> bool:
+    try:
+        cluster.get(SERVICE_ACCOUNT, account)
+    except NotFound:
+        return False
+    return True
