@@ -23,13 +23,20 @@ def run(ssn: Session, args: None) -> None:
     while queues:
         row = queues.pop()
         job = jobs[row].pop()
-        group = ssn.jobs.group[job]
-        assert group is not None
-        if not (group.spec.min_resources or _claims_devices(ssn, job)) or ssn.job_enqueueable(job):
-            ssn.job_enqueued(job)
-            ssn.job_phase[job] = st.PHASE_INQUEUE
+        admit(ssn, job)
         if jobs[row]:
             queues.push(row)
+
+
+def admit(ssn: Session, job: int) -> bool:
+    """Let the job in, or say why not in ssn.enqueue_refusals."""
+    group = ssn.jobs.group[job]
+    assert group is not None
+    if (group.spec.min_resources or _claims_devices(ssn, job)) and not ssn.job_enqueueable(job):
+        return False
+    ssn.job_enqueued(job)
+    ssn.job_phase[job] = st.PHASE_INQUEUE
+    return True
 
 
 def _claims_devices(ssn: Session, job: int) -> bool:

@@ -53,7 +53,7 @@ def run(ssn: Session, args: PreemptArgs) -> None:
         starving = by_queue[queues.pop()]
         jobs = LiveHeap(starving, ssn.job_order)
         while jobs:
-            make_room_for_job(ssn, search, jobs.pop(), partial(_tenants, ssn, search, own_job=False))
+            make_room_for_job(ssn, search, jobs.pop(), partial(tenants, ssn, search, own_job=False))
         for job in sorted(starving, key=ssn.job_order):
             _inside_job(ssn, search, job)
 
@@ -62,7 +62,7 @@ def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
     """Each task for itself, until one finds nothing."""
     for task in tasks_in_order(ssn, job):
         with ssn.statement() as stmt:
-            victims = search.make_room(stmt, task, _tenants(ssn, search, task, own_job=True), own_job=True)
+            victims = search.make_room(stmt, task, tenants(ssn, search, task, own_job=True), own_job=True)
             if victims is None:
                 return
             if victims or not _is_placed_later(ssn, task):
@@ -78,20 +78,20 @@ def _is_placed_later(ssn: Session, task: int) -> bool:
     return "allocate" in names[names.index("preempt") :]
 
 
-def _tenants(ssn: Session, search: VictimSearch, task: int, *, own_job: bool) -> BoolT:
+def tenants(ssn: Session, search: VictimSearch, task: int, *, own_job: bool) -> BoolT:
     """(T,) tasks that hold room of the task's queue and that the action may ask the plugins about.
 
     Inside a job only less important tasks: a task that makes room for its equal comes back as the next preemptor."""
     job = ssn.job_of(task)
     status = ssn.task_status
-    tenants: BoolT = search.may_leave & ((status == st.RUNNING) | (status == st.BOUND))
+    found: BoolT = search.may_leave & ((status == st.RUNNING) | (status == st.BOUND))
     if own_job:
-        tenants &= (ssn.tasks.job == job) & (ssn.tasks.priority < ssn.tasks.priority[task])
+        found &= (ssn.tasks.job == job) & (ssn.tasks.priority < ssn.tasks.priority[task])
     else:
-        tenants &= (search.queue == ssn.queue_of(job)) & (ssn.tasks.job != job)
+        found &= (search.queue == ssn.queue_of(job)) & (ssn.tasks.job != job)
     if ssn.shape_of(task).best_effort:
-        tenants &= best_effort_tasks(ssn)
-    return tenants
+        found &= best_effort_tasks(ssn)
+    return found
 
 
 def best_effort_tasks(ssn: Session) -> BoolT:

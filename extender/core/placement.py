@@ -38,14 +38,19 @@ class Plan:
             hook for hook in ssn._flat["predicate_across"] if hook(ssn, cls) is not None
         ]
         self.no_room: tuple[int, FitErrors | None] | None = None  # reasons.py: the last answer, and after how many changes
+        self._open_to = ssn.only_on.get(cls.id)
         self._seen = len(ssn.touched)
         everything = np.arange(len(ssn.nodes))
         at = self._at(everything)
         self.refusals: list[Refusal] = self._refusals(at)
-        self.passes: BoolN = ssn.candidates & ~_any(self.refusals, len(everything))
+        self.passes: BoolN = self.candidates() & ~_any(self.refusals, len(everything))
         self.scores: FloatN = self._points(at)
         self.fits_future: BoolN = self._room(ssn.future, everything)
         self.fits_idle: BoolN = self.fits_future & self._room(ssn.idle, everything)
+
+    def candidates(self) -> BoolN:
+        """(N,) nodes that come into question for the class at all."""
+        return self.ssn.candidates if self._open_to is None else self.ssn.candidates & self._open_to
 
     # --- what a row looks like ----------------------------------------------------------------------------------------
 
@@ -95,7 +100,7 @@ class Plan:
         self._seen = len(touched)
         at = self._at(rows)
         refused = self._refusals(at)
-        self.passes[rows] = self.ssn.candidates[rows] & ~_any(refused, len(rows))
+        self.passes[rows] = self.candidates()[rows] & ~_any(refused, len(rows))
         self.refusals = _updated(self.refusals, refused, rows, len(self.ssn.nodes))
         self.scores[rows] = self._points(at)
         self.fits_future[rows] = self._room(self.ssn.future, rows)

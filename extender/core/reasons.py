@@ -69,7 +69,7 @@ class FitErrors:
 def explain(plan: Plan) -> FitErrors:
     """Judge every node for the class once more and count the causes, as the reference words them."""
     ssn, cls = plan.ssn, plan.cls
-    exists = ssn.candidates
+    exists = plan.candidates()
     size = int(exists.sum())
     if plan.never is not None:
         return FitErrors({plan.never: size}, size, exists.copy())
@@ -80,9 +80,9 @@ def explain(plan: Plan) -> FitErrors:
     for column in plan.asked:
         lacking = unaccounted & (ssn.future[:, column] < cls.request[column])
         if lacking.any():
-            counts[_insufficient(ssn.axis.names[column])] += int(lacking.sum())
+            counts[insufficient(ssn.axis.names[column])] += int(lacking.sum())
             unaccounted &= ~lacking
-    unresolvable = np.zeros(len(exists), dtype=bool)
+    unresolvable, lasting = np.zeros(len(exists), dtype=bool), np.zeros(len(exists), dtype=bool)
     rest = exists & ~short
     for refusal in [*plan.refusals, *plan._across()]:
         refused = rest & refusal.mask
@@ -90,6 +90,8 @@ def explain(plan: Plan) -> FitErrors:
             counts[refusal.message] += int(refused.sum())
         if refusal.unresolvable:
             unresolvable |= exists & refusal.mask
+            if not refusal.for_now:
+                lasting |= refusal.mask
             rest &= ~refusal.mask
     too_small = (ssn.allocatable[:, plan.asked] < plan.amount).any(axis=1)
     never = bool((~exists | too_small | unresolvable).all())
@@ -105,7 +107,7 @@ def no_room(ssn: Session, cls: TaskClass) -> FitErrors | None:
     return plan.no_room[1]
 
 
-def _insufficient(resource: str) -> str:
+def insufficient(resource: str) -> str:
     return "node(s) pod number exceeded" if resource == "pods" else f"Insufficient {resource}"
 
 

@@ -1,6 +1,6 @@
 """Reservations: all that outlives a session. Given to a session and handed back changed.
 
-First admission times and back-off of writes live here; node reservations of gangs join with the extender."""
+First admission times, back-off of writes, and the nodes that the extender keeps for gangs (gang_books.py)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from extender.api.meta import Time
 from extender.api.operations import Bind
 from extender.core.dra.catalogue import Catalogue
+from extender.core.gang_books import GangBooks
 
 _FIRST_DELAY, _MAX_DELAY = 1.0, 60.0
 _SAME = 8  # times that one and the same binding is tried
@@ -33,6 +34,7 @@ class Reservations:
     seen: dict[str, Time] = field(default_factory=dict)
     failed: dict[str, Backoff] = field(default_factory=dict)
     devices: Catalogue = field(default_factory=Catalogue)
+    gangs: GangBooks = field(default_factory=GangBooks)
 
     def bind_failed(self, bind: Bind, now: Time, *, transient: bool) -> None:
         """The pod is left alone for 1 s, then 2 s, 4 s and so on, a minute at most; then the same binding is tried again, or

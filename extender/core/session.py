@@ -70,6 +70,7 @@ class Session:
         self._classes: dict[Hashable, TaskClass] = {}
         self._class_of: dict[int, TaskClass] = {}
         self._plans: dict[int, Plan] = {}
+        self.only_on: dict[int, BoolN] = {}  # class -> the only nodes that it may take; to be set before its first plan
         self._label_keys = snapshot.selector_keys | _service_keys(snapshot)
         self.plugins: list[Plugin[Any]] = []
         self.hooks: dict[str, list[list[tuple[str, Hook]]]] = {point.hook: [] for point in POINTS}
