@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 from controller.reconciler import Decision
 from extender.api.errors import AlreadyExists, ClusterError, Conflict, NotFound
-from extender.api.meta import POD, Json, Key, Kind, key_of
-from extender.api.operations import Bind, Create, Delete, Emit, Evict, Operation, Patch, PatchStatus
+from extender.api.meta import Json, Key, Kind, key_of
+from extender.api.operations import Create, Delete, Emit, Operation, target
 from extender.cluster.clock import Clock
 from extender.cluster.port import Cluster, Listing, Watch
 
@@ -155,13 +155,3 @@ def harmless(operation: Operation, error: ClusterError) -> bool:
             return isinstance(error, (NotFound, Conflict))
         case _:
             return isinstance(error, NotFound)
-
-
-def target(operation: Operation) -> tuple[Kind, Key]:
-    match operation:
-        case Bind() | Evict():
-            return POD, operation.pod
-        case Create():
-            return operation.kind, key_of(operation.object)
-        case Patch() | PatchStatus() | Delete() | Emit():
-            return operation.kind, operation.key

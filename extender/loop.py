@@ -17,7 +17,7 @@ import numpy as np
 
 from extender.api import queue
 from extender.api.errors import AlreadyExists, ClusterError, NotFound, TooManyRequests
-from extender.api.meta import POD, QUEUE, Json, Key, Kind, Time, uid_of
+from extender.api.meta import NODE, POD, QUEUE, Json, Key, Kind, Time, uid_of
 from extender.api.operations import Bind, Evict, Operation, PatchStatus
 from extender.cluster.apply import OnFailure, apply
 from extender.cluster.clock import Clock
@@ -37,6 +37,19 @@ _QUEUES: tuple[tuple[str, Json], ...] = (
     (queue.ROOT, {"weight": 1, "reclaimable": False}),
     (queue.DEFAULT, {"weight": 1, "reclaimable": True}),
 )
+
+
+class Decide(Protocol):
+    """Holds one session. Whoever measures or records sessions puts itself around `decide`."""
+
+    def __call__(
+        self, mirror: Mirror, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations
+    ) -> Result: ...
+
+
+def decide(mirror: Mirror, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations) -> Result:
+    """A snapshot and a session on it."""
+    return schedule(Snapshot.build(mirror), conf, now, rng, reservations)
 
 
 class CarryOut(Protocol):
@@ -66,7 +79,9 @@ class Cycle:
 
 
 class Loop:
-    """`conf` may be replaced at any time; the next cycle uses it. `start` may raise a ClusterError and be called again."""
+    """`conf` may be replaced at any time; the next cycle uses it. `start` may raise a ClusterError and be called again.
+
+    `our_node`: nodes of which it is not true are not there for this scheduler (--node-selector)."""
 
     def __init__(
         self,
@@ -77,7 +92,9 @@ class Loop:
         scheduler_names: Iterable[str] = DEFAULT_SCHEDULERS,
         default_queue: str = queue.DEFAULT,
         seed: int = 0,
+        decide: Decide = decide,
         carry_out: CarryOut = apply,
+        our_node: Callable[[Json], bool] | None = None,
     ) -> None:
         self.conf = conf
         self.observers: list[Callable[[Cycle], None]] = []
@@ -85,7 +102,8 @@ class Loop:
         names = tuple(scheduler_names)
         self.mirror = Mirror(names, default_queue)
         self.reservations = Reservations()
-        self._cluster, self._clock, self._carry_out = cluster, clock, carry_out
+        self._cluster, self._clock, self._decide, self._carry_out = cluster, clock, decide, carry_out
+        self._our_node = our_node
         self._default_queue = default_queue
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
         self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
@@ -114,14 +132,21 @@ class Loop:
         self._followers += [Follower(self._cluster, kind, optional=True) for kind in asked]
         for follower in self._followers:
             for event in follower.poll():
+                if follower.kind is NODE and self._our_node is not None and not self._our_node(event.object):
+                    self._turn_away(event)
+                    continue
                 self.mirror.apply(follower.kind, event.type, event.object)
                 if follower.kind is POD and self.reservations.failed and _settled(event):
                     self.reservations.settled(uid_of(event.object))
         return self.mirror.changes - before
 
+    def lagging(self) -> list[Kind]:
+        """Kinds whose list has not come yet."""
+        return [follower.kind for follower in self._followers if not follower.synced]
+
     def due(self) -> bool:
         """Could a session decide anything that the last one did not? Feed first."""
-        if not all(follower.synced for follower in self._followers):
+        if self.lagging():
             return False
         if self.last is None or self.conf is not self._conf_used or self.mirror.changes != self._seen:
             return True
@@ -140,7 +165,7 @@ class Loop:
         """One session, and its decisions carried out."""
         now = self._clock.now()
         self._seen, self._conf_used = self.mirror.changes, self.conf
-        result = schedule(Snapshot.build(self.mirror), self.conf, now, self._rng, self.reservations)
+        result = self._decide(self.mirror, self.conf, now, self._rng, self.reservations)
         cycle = Cycle(self.last.number + 1 if self.last else 1, now, result)
         self.last = cycle
         self.mirror.assume(result.operations)
@@ -177,6 +202,11 @@ class Loop:
     def close(self) -> None:
         for follower in self._followers:
             follower.close()
+
+    def _turn_away(self, event: WatchEvent) -> None:
+        """A node that is not ours, or not any more."""
+        if self.mirror.has_node(event.object["metadata"]["name"]):
+            self.mirror.apply(NODE, "DELETED", event.object)
 
     # --- what failed ----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from extender.api.meta import Json, Key, Kind
+from extender.api.meta import POD, Json, Key, Kind, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +85,14 @@ class Emit:
 
 
 Operation = Bind | Evict | Create | Patch | PatchStatus | Delete | Emit
+
+
+def target(operation: Operation) -> tuple[Kind, Key]:
+    """Kind and key of the object that it is about."""
+    match operation:
+        case Bind() | Evict():
+            return POD, operation.pod
+        case Create():
+            return operation.kind, key_of(operation.object)
+        case Patch() | PatchStatus() | Delete() | Emit():
+            return operation.kind, operation.key

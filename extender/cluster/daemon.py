@@ -16,8 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
+from extender.api.meta import Key
 from extender.cluster.clock import Clock, SteadyClock
-from extender.cluster.lease import Election
+from extender.cluster.lease import Election, Terms, identity
+from extender.cluster.options import LeaderOptions
+from extender.cluster.port import Cluster
 from extender.cluster.serving import HttpServer
 
 GRACE = 25.0  # seconds to finish what was begun; pods are killed 30 s after SIGTERM
@@ -48,6 +51,10 @@ class Daemon:
     def stopping(self) -> str | None:
         """A check for /readyz."""
         return "shutting down" if self.stop.is_set() else None
+
+    def works(self) -> bool:
+        """Are we the one who works? For metrics."""
+        return self.leading.is_set() and not self._lost()
 
     def listen(self) -> None:
         """Take the signals; from the main thread only."""
@@ -116,6 +123,14 @@ class Daemon:
         else:
             self._failed = not self.stop.is_set()
         self._wake.set()
+
+
+def elect(options: LeaderOptions, lease: Key, cluster: Cluster) -> Election | None:
+    """A candidate by the flags; None: whoever starts works."""
+    if not options.leader_elect:
+        return None
+    terms = Terms(options.leader_elect_lease_duration, options.leader_elect_renew_deadline, options.leader_elect_retry_period)
+    return Election(cluster, SteadyClock(), lease, identity(), terms)
 
 
 def end(status: int) -> NoReturn:

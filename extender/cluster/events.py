@@ -7,10 +7,11 @@ ours: client-go drops what is above its rate."""
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from extender.api.errors import AlreadyExists, NotFound
+from extender.api.errors import AlreadyExists, ClusterError, NotFound
 from extender.api.meta import EVENT, Json, Key, Time, format_time
 from extender.api.operations import Emit
 from extender.cluster.clock import Clock
@@ -29,47 +30,51 @@ class _Said:
 
 
 class EventRecorder:
-    """Of one component. `component` is what people see as the source."""
+    """Of one component. `component` is what people see as the source. Thread-safe; no lock is held while an event is written."""
 
     def __init__(self, clock: Clock, component: str = "pumice") -> None:
         self._clock = clock
         self._component = component
         self._said: OrderedDict[Emit, _Said] = OrderedDict()
+        self._lock = threading.Lock()
 
     def emit(self, cluster: Cluster, emit: Emit) -> None:
-        said = self._said.get(emit)
-        if said is None:
-            said = self._first(cluster, emit)
-        else:
-            self._again(cluster, emit, said)
-        self._said[emit] = said
-        self._said.move_to_end(emit)
-        if len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
-
-    def _first(self, cluster: Cluster, emit: Emit) -> _Said:
         now = self._clock.now()
         event = self._event(emit, format_time(now))
-        key = Key(event["metadata"]["namespace"], event["metadata"]["name"])
-        said = _Said(key, 1, 1.0, now + 1.0)
+        with self._lock:
+            said = self._said.get(emit)
+            first = said is None
+            if said is None:
+                said = self._said[emit] = _Said(Key(event["metadata"]["namespace"], event["metadata"]["name"]), 0, 0.5, now)
+            said.count += 1
+            due = now >= said.next_write
+            if due:
+                said.wait = min(said.wait * 2, LONGEST_WAIT)
+                said.next_write = now + said.wait
+            self._said.move_to_end(emit)
+            if len(self._said) > REMEMBERED:
+                self._said.popitem(last=False)
+        if first:
+            self._first(cluster, emit, event, said, now)
+        elif due:
+            self._again(cluster, event, said, now)
+
+    def _first(self, cluster: Cluster, emit: Emit, event: Json, said: _Said, now: Time) -> None:
         try:
             cluster.create(EVENT, event)
         except AlreadyExists:  # said before a restart, or forgotten since
-            said.count = int(cluster.get(EVENT, key).get("count", 1)) + 1
+            said.count += int(cluster.get(EVENT, said.key).get("count", 1))
             self._write(cluster, said, now)
-        return said
+        except ClusterError:
+            with self._lock:
+                self._said.pop(emit, None)
+            raise
 
-    def _again(self, cluster: Cluster, emit: Emit, said: _Said) -> None:
-        now = self._clock.now()
-        said.count += 1
-        if now < said.next_write:
-            return
-        said.wait = min(said.wait * 2, LONGEST_WAIT)
-        said.next_write = now + said.wait
+    def _again(self, cluster: Cluster, event: Json, said: _Said, now: Time) -> None:
         try:
             self._write(cluster, said, now)
         except NotFound:  # events are kept for an hour
-            cluster.create(EVENT, {**self._event(emit, format_time(now)), "count": said.count})
+            cluster.create(EVENT, {**event, "count": said.count})
 
     def _write(self, cluster: Cluster, said: _Said, now: Time) -> None:
         cluster.patch(EVENT, said.key, {"count": said.count, "lastTimestamp": format_time(now)})

@@ -41,7 +41,7 @@ class LeaderOptions:
     leader_elect_renew_deadline: float = flag(10.0, "the leader gives up after so long without a renewal", kind=DURATION)
     leader_elect_retry_period: float = flag(2.0, "pause between two attempts", kind=DURATION)
     leader_elect_resource_lock: str = flag("leases", "kind of the lock", unused="it is always a Lease")
-    leader_elect_resource_name: str = flag("volcano", "name of the Lease")
+    leader_elect_resource_name: str = flag("", "name of the Lease; without it that of the scheduler")
     leader_elect_resource_namespace: str = flag(NAMESPACE, "namespace of the Lease")
     lock_object_namespace: str = flag("", "deprecated: overrides --leader-elect-resource-namespace")
 
@@ -59,8 +59,6 @@ class LeaderOptions:
             raise UsageError("--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period")
         if self.leader_elect_retry_period <= 0:
             raise UsageError("--leader-elect-retry-period must be more than 0")
-        if not self.leader_elect_resource_name:
-            raise UsageError("--leader-elect-resource-name must not be empty")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,216 @@
+"""vc-scheduler: the standalone scheduler as a daemon, with the flags of the reference (volcano ed72c7c, cmd/scheduler).
+
+`assemble` puts the parts together on any cluster; `main` gives it the one that the flags name."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import orjson
+
+from extender.api.errors import ConfError, PumiceError, UsageError
+from extender.api.meta import LEASE, POD, Json, Key, Kind, labels_of
+from extender.api.operations import Emit
+from extender.cluster.clock import Clock, SystemClock
+from extender.cluster.daemon import Daemon, elect, end
+from extender.cluster.endpoints import serve, stacks
+from extender.cluster.events import EventRecorder
+from extender.cluster.flags import ARRAY, DURATION, LIST, flag, group, parse_or_exit, rows
+from extender.cluster.health import Health
+from extender.cluster.kubernetes import connect
+from extender.cluster.logs import about, configure
+from extender.cluster.metrics import LEADER, new_registry
+from extender.cluster.options import ClientOptions, GateOptions, LeaderOptions, LogOptions, ServingOptions
+from extender.cluster.port import Cluster
+from extender.cluster.serving import Answer, HttpServer, Page, Request
+from extender.cluster.side_by_side import SideBySide
+from extender.loop import DEFAULT_SCHEDULERS, Loop
+from extender.metrics.names import STAGE
+from extender.metrics.scheduler import SchedulerMetrics
+from extender.metrics.timed import Timed
+from extender.reload import ConfFile, Reloads, tell
+from extender.standalone import Pace, Standalone
+
+PROGRAM = "vc-scheduler"
+_ALL_NODES = "every node that fits is compared"
+_WATCHED = "watched where a plugin asks for it"
+_CLIENT, _LEADER = ClientOptions(kube_api_qps=2000.0, kube_api_burst=2000), LeaderOptions()
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    scheduler_name: tuple[str, ...] = flag(DEFAULT_SCHEDULERS, "pods with this spec.schedulerName are ours; may be given again",
+                                           kind=ARRAY)  # fmt: skip
+    scheduler_conf: str = flag("", "path of scheduler.conf; it is read again when it changes")
+    disable_default_scheduler_config: bool = flag(False, "do not start without --scheduler-conf")
+    check_conf: bool = flag(False, "print what is wrong with the configuration and exit, with status 1 if it cannot be used")
+    schedule_period: float = flag(1.0, "pause between two sessions", kind=DURATION)
+    default_queue: str = flag("default", "queue of PodGroups that name none")
+    node_selector: tuple[str, ...] = flag((), "label:value; only nodes that have one of them are ours", kind=LIST)
+    resource_sync_timeout: float = flag(60.0, "after so long without the first lists it is told which are missing; no session "
+                                        "begins without them", kind=DURATION)  # fmt: skip
+    cache_dumper: bool = flag(True, "on SIGUSR1 and SIGUSR2 write what the scheduler believes to a file")
+    cache_dump_dir: str = flag("/tmp", "folder of these files")
+    enable_per_job_metrics: bool = flag(False, "show metrics with the names of jobs, which grow with them")
+    enable_pprof: bool = flag(False, "serve /debug/stacks and /debug/flags at --listen-address")
+    scheduler_sharding_mode: str = flag("none", "nodes by NodeShard", choices=("none", "hard", "soft"))
+    scheduler_sharding_name: str = flag("volcano", "name of our NodeShard", unused="only with a sharding mode")
+    minimum_feasible_nodes: int = flag(100, "nodes to look for", unused=_ALL_NODES)
+    minimum_percentage_nodes_to_find: int = flag(5, "likewise, in percent", unused=_ALL_NODES)
+    percentage_nodes_to_find: int = flag(0, "likewise, in percent", unused=_ALL_NODES)
+    node_worker_threads: int = flag(20, "threads for events of nodes", unused="one event costs microseconds")
+    gate_removal_worker_num: int = flag(5, "threads that remove gates", unused="writes go side by side anyway")
+    priority_class: bool = flag(True, "watch PriorityClasses", unused="always")
+    csi_storage: bool = flag(True, "watch CSIDrivers and CSIStorageCapacities", unused=_WATCHED)
+    ignored_provisioners: tuple[str, ...] = flag((), "provisioners to ignore", kind=LIST, unused=_WATCHED)
+    resync_period: float = flag(0.0, "look at everything again", kind=DURATION, unused="watches lose nothing")
+    plugins_dir: str = flag("", "folder of custom plugins", unused="Go plugins cannot be loaded")
+    client: ClientOptions = field(default=_CLIENT, metadata=group("API server"))
+    leader: LeaderOptions = field(default=_LEADER, metadata=group("leader election"))
+    serving: ServingOptions = field(default=ServingOptions(), metadata=group("health and metrics"))
+    gates: GateOptions = field(default=GateOptions(), metadata=group("feature gates"))
+    logs: LogOptions = field(default=LogOptions(), metadata=group("logs"))
+
+    @property
+    def component(self) -> str:
+        """What events and the lease call us."""
+        return self.scheduler_name[0] if len(self.scheduler_name) == 1 else DEFAULT_SCHEDULERS[0]
+
+    @property
+    def lease(self) -> Key:
+        """By default of the scheduler's name: schedulers of different names do not wait for each other."""
+        return Key(self.leader.namespace, self.leader.leader_elect_resource_name or self.component)
+
+    def check(self) -> None:
+        """Raises UsageError for what cannot work together."""
+        self.leader.check()
+        self.serving.check()
+        if self.schedule_period < 0 or not self.scheduler_name:
+            raise UsageError("--schedule-period must not be negative, and --scheduler-name not be empty")
+        if self.scheduler_sharding_mode != "none":
+            raise UsageError("--scheduler-sharding-mode: this version knows no NodeShards; use --node-selector")
+        if self.disable_default_scheduler_config and not self.scheduler_conf:
+            raise UsageError("--disable-default-scheduler-config needs --scheduler-conf")
+        node_filter(self.node_selector)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheduler:
+    """What `assemble` made."""
+
+    daemon: Daemon
+    standalone: Standalone
+    servers: Sequence[HttpServer]
+
+
+def node_filter(selector: Sequence[str]) -> Callable[[Json], bool] | None:
+    """Nodes that have at least one of the labels; None: all nodes."""
+    pairs = [tuple(part.strip() for part in word.split(":", 1)) for word in selector]
+    if any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise UsageError(f"--node-selector: '{','.join(selector)}' must be label:value, parted by commas")
+    if not pairs:
+        return None
+    return lambda node: any(labels_of(node).get(label) == value for label, value in pairs)
+
+
+def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, for_lease: Cluster | None = None,
+             clock: Clock | None = None) -> Scheduler:  # fmt: skip
+    """Everything but the signals. Serves already; works when the daemon runs. Raises ConfError, UsageError.
+
+    `for_lease`: a way to the cluster of its own for renewals, so that they never wait for other requests."""
+    clock = clock or SystemClock()
+    file = ConfFile(options.scheduler_conf)
+    conf = file.load()
+    registry = new_registry()
+    metrics = SchedulerMetrics(registry, per_job=options.enable_per_job_metrics)
+    election = elect(options.leader, options.lease, for_lease or cluster)
+    writes = SideBySide(on_bind=lambda seconds: metrics[STAGE].labels("Bind").observe(seconds * 1000))
+    loop = Loop(cluster, conf, clock, scheduler_names=options.scheduler_name, default_queue=options.default_queue,
+                decide=Timed(metrics), carry_out=writes, our_node=node_filter(options.node_selector))  # fmt: skip
+    events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
+    reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
+    standalone = Standalone(loop, reloads, metrics, clock, pace=Pace(options.schedule_period, options.resource_sync_timeout),
+                            holds=election.holds if election else lambda: True, dump_folder=options.cache_dump_dir)  # fmt: skip
+    health = Health()
+    servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
+    dumps: dict[int, Callable[[], None]] = {}
+    if options.cache_dumper:
+        dumps = {signal.SIGUSR1: standalone.ask_for_dump, signal.SIGUSR2: standalone.ask_for_dump}
+    daemon = Daemon(standalone.run, election, servers, dumps)
+    health.alive |= {"work": daemon.alive, "loop": standalone.alive}
+    health.ready |= {"shutdown": daemon.stopping, "informer-sync": standalone.ready}
+    metrics[LEADER].set_function(lambda: float(daemon.works()))
+    tell(file, conf)
+    return Scheduler(daemon, standalone, servers)
+
+
+def ourselves(lease: Key, environ: Mapping[str, str]) -> tuple[Kind, Key]:
+    """The object that events about the scheduler itself belong to: its pod, where the environment says which; else the lease."""
+    name, namespace = environ.get("POD_NAME"), environ.get("POD_NAMESPACE")
+    if name and namespace:
+        return POD, Key(namespace, name)
+    return LEASE, lease
+
+
+def tell_people(cluster: Cluster, events: EventRecorder, emit: Emit) -> None:
+    """An event that cannot be written is no reason to stop."""
+    try:
+        events.emit(cluster, emit)
+    except PumiceError as error:
+        log.warning("an event could not be written", extra=about(reason=emit.reason, error=str(error)))
+
+
+def debug_pages(options: Options) -> dict[str, Page]:
+    def flags(_: Request) -> Answer:
+        shown = {f"--{row.name}": row.flag.kind.show(row.default) for row in rows(options)}
+        return Answer(HTTPStatus.OK, orjson.dumps(shown, option=orjson.OPT_INDENT_2), "application/json")
+
+    return {"/debug/stacks": stacks, "/debug/flags": flags}
+
+
+def check_conf(file: ConfFile) -> int:
+    """What `--check-conf` prints; the exit status."""
+    try:
+        conf = file.load()
+    except ConfError as error:
+        for line in str(error).splitlines():
+            print(f"error: {line}", file=sys.stderr)
+        return 1
+    for warning in conf.warnings:
+        print(f"warning: {file.source}: {warning}", file=sys.stderr)
+    print(f"{file.source}: can be used")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of the console script."""
+    words = sys.argv[1:] if argv is None else argv
+    given = parse_or_exit(Options(), words, os.environ, PROGRAM, "Schedules pods in gangs and queues.")
+    options = given.options
+    configure(options.logs.logging_format, options.logs.verbosity)
+    if options.check_conf:
+        sys.exit(check_conf(ConfFile(options.scheduler_conf)))
+    for warning in (*given.warnings, *options.gates.warnings()):
+        log.warning(warning)
+    try:
+        options.check()
+        client = options.client
+        cluster = connect(client.kubeconfig, master=client.master, rate=client.kube_api_qps, burst=client.kube_api_burst,
+                          user_agent=PROGRAM)  # fmt: skip
+        for_lease = connect(client.kubeconfig, master=client.master, user_agent=f"{PROGRAM}/leader-election")
+        scheduler = assemble(options, cluster, os.environ, for_lease=for_lease)
+    except PumiceError as error:
+        for line in str(error).splitlines():
+            print(f"error: {line}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+    scheduler.daemon.listen()
+    status = scheduler.daemon.run()
+    end(status)
