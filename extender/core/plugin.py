@@ -78,12 +78,15 @@ class Refused(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """Nodes that one check refuses: `mask` (K,) or (N,). `unresolvable`: evicting pods from the node cannot cure it."""
+    """Nodes that one check refuses: `mask` (K,) or (N,). `unresolvable`: evicting pods from the node cannot cure it.
+
+    `for_now`: it passes once others have ended, though no eviction brings that about at once."""
 
     message: str
     mask: BoolN
     unresolvable: bool = False
     plugin: str = ""
+    for_now: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -138,9 +138,7 @@ class Predicates(Plugin[PredicatesArgs]):
             missing, skewed = found.spread.refused()
             refuse(topology_spread.MISSING_REASON, missing, True)
             refuse(topology_spread.REASON, skewed)
-        for refusal in unserved or ():
-            refuse(refusal.message, refusal.mask, refusal.unresolvable)
-        return refusals
+        return [*refusals, *(unserved or ())]
 
     def batch_node_order(self, ssn: Session, cls: TaskClass, feasible: BoolN) -> Across | None:
         """Nodes that can give what a claim would rather have."""

@@ -21,6 +21,7 @@ from extender.cluster.port import Listing
 from extender.core import conf as configuration
 from extender.core.conf import Conf
 from extender.core.mirror import Mirror
+from extender.core.reasons import Reason
 from extender.core.scheduling import Result, schedule
 from extender.core.snapshot import Snapshot
 from extender.loop import Loop
@@ -185,6 +186,15 @@ def test_reason(objects: list[Json], words: str) -> None:
     result = session(*ONE_NODE, *objects)
     assert not binds(result)
     assert words in result.waiting[0].message
+
+
+def test_devices_that_others_have_may_come_back() -> None:
+    """Waiting for them is not waiting for ever; waiting for a selector that has no answer is."""
+    words = [
+        session(*ONE_NODE, claim("mine", request), *one_pod("mine")).waiting[0].reason
+        for request in (asks(4), asks(1, 'device.attributes["x"].healthy'))
+    ]
+    assert words == [Reason.NODES_REFUSE, Reason.NEVER_FITS]
 
 
 def test_a_search_that_has_no_end_is_given_up() -> None:

@@ -126,7 +126,7 @@ class ClaimFilter:
             return None
         judged = self._judge(cls)
         return [
-            Refusal(message, mask, unresolvable=True)
+            Refusal(message, mask, unresolvable=True, plugin="predicates", for_now=message in (CANNOT_ALLOCATE, IN_USE))
             for number, message in enumerate(judged.messages, 1)
             if (mask := judged.code == number).any()
         ]
