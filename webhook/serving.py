@@ -20,6 +20,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from extender.cluster.clock import Clock, SteadyClock
 from extender.cluster.port import Cluster
+from extender.cluster.worker import PatientWorker
 from webhook.app import LONGEST_BODY, Site, create_app
 from webhook.errands import Errands
 from webhook.metrics import Metrics
@@ -30,7 +31,6 @@ from webhook.settings import Settings
 from webhook.tls import TlsFiles
 from webhook.trust import keep_published, read_authority
 from webhook.watched import WatchedView
-from webhook.worker import ReviewWorker
 
 KEEP_ALIVE = 120  # seconds; the API server closes its idle connections after 90, and who closes first should be the client
 SILENT_SECONDS = 60  # a worker whose loop stands still so long is replaced
@@ -71,12 +71,12 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load_config(self) -> None:
         plan = self._plan
-        ReviewWorker.longest_body = LONGEST_BODY
-        ReviewWorker.plain = frozenset([plan.health_address[1]] if plan.health_address else [])
+        PatientWorker.longest_body = LONGEST_BODY
+        PatientWorker.plain = frozenset([plan.health_address[1]] if plan.health_address else [])
         addresses = [plan.address, *([plan.health_address] if plan.health_address else [])]
         values: dict[str, Any] = {
             "bind": [_bind(*address) for address in addresses],
-            "worker_class": ReviewWorker,
+            "worker_class": PatientWorker,
             "workers": plan.workers,
             "threads": plan.threads,
             "worker_connections": CONNECTIONS,
@@ -100,7 +100,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         """In a worker: everything that has threads or connections."""
         plan, metrics = self._plan, Metrics()
         failed = _told(metrics)
-        ReviewWorker.tls = plan.tls.followed(self._clock, failed)
+        PatientWorker.tls = plan.tls.followed(self._clock, failed)
         cluster = plan.connect()
         routes = [BY_PATH[path] for path in plan.settings.enabled]
         view = WatchedView(cluster, self._clock, dict.fromkeys(kind for route in routes for kind in route.reads))

@@ -143,7 +143,7 @@ class Client(TConn):  # type: ignore[misc]
         return self.whole()
 
 
-class ReviewWorker(ThreadWorker):  # type: ignore[misc]
+class PatientWorker(ThreadWorker):  # type: ignore[misc]
     """`tls` gives the context for each new connection, `plain` tells a listener without TLS by its port; set before a fork."""
 
     tls: Callable[[], ssl.SSLContext]
