@@ -19,12 +19,6 @@ OTHERWISE = {
 }  # fmt: skip
 
 
-ELSEWHERE = dict.fromkeys(
-    ("reclaim-004", "reclaim-009"),
-    "recorded without the plugin capacity, which the file names: its answer forbids these evictions, and without it they come",
-)
-
-
 @pytest.mark.cases("sessions")
 def test_recorded_session(case: Path) -> None:
     """A session decides what the reference decided."""
@@ -39,7 +33,7 @@ def test_recorded_random_session(case: Path) -> None:
 
 def _holds(file: Path) -> None:
     case = cases.load(file)
-    lacking = ELSEWHERE.get(file.stem) or sessions.out_of_scope(case)
+    lacking = sessions.out_of_scope(case)
     if lacking:
         pytest.skip(lacking)
     faults = sessions.judge(case)
