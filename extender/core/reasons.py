@@ -94,7 +94,7 @@ def explain(plan: Plan) -> FitErrors:
                 lasting |= refusal.mask
             rest &= ~refusal.mask
     too_small = (ssn.allocatable[:, plan.asked] < plan.amount).any(axis=1)
-    never = bool((~exists | too_small | unresolvable).all())
+    never = bool((~exists | too_small | lasting).all())
     return FitErrors(dict(counts), size, unresolvable, never=never)
 
 
