@@ -11,6 +11,7 @@ from extender.api.selectors import NodeSelector
 from extender.api.views import Metadata, Quantities, View
 
 ALL, EXACT_COUNT = "All", "ExactCount"  # allocation modes: every matching device there is, or so many
+FINALIZER = "resource.kubernetes.io/delete-protection"  # on a claim while it has devices
 MOST_CONSUMERS = 256  # of one claim at a time: ResourceClaimReservedForMaxSize
 MOST_DEVICES = 32  # of one claim: AllocationResultsMaxSize
 

@@ -18,7 +18,7 @@ class Bind:
     node: str
     uid: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    before: tuple[PatchStatus, ...] = ()
+    before: tuple[Patch | PatchStatus, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

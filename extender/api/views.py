@@ -42,6 +42,7 @@ class Metadata(View, frozen=True):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
+    finalizers: tuple[str, ...] | None = None
 
     @property
     def key(self) -> Key:

@@ -6,7 +6,7 @@ import msgspec
 
 from extender.api.claim import ResourceClaim
 from extender.api.meta import Key
-from extender.api.operations import PatchStatus
+from extender.api.operations import Patch, PatchStatus
 from extender.api.views import View
 from extender.core.assuming import with_status
 
@@ -33,13 +33,13 @@ class ClaimFacts:
     def gone(self, key: Key) -> None:
         self._shown.pop(key, None)
 
-    def assume(self, write: PatchStatus) -> None:
+    def assume(self, write: Patch | PatchStatus) -> None:
         claim = self._facts.get(write.key)
-        if isinstance(claim, ResourceClaim) and claim.metadata.uid == write.uid:
+        if isinstance(write, PatchStatus) and isinstance(claim, ResourceClaim) and claim.metadata.uid == write.uid:
             self._shown.setdefault(write.key, claim)
             self._facts[write.key] = with_status(claim, write.patch)
 
-    def forget(self, write: PatchStatus) -> None:
+    def forget(self, write: Patch | PatchStatus) -> None:
         """The write failed, or what it was for."""
         shown = self._shown.pop(write.key, None)
         if shown is not None:

@@ -31,7 +31,7 @@ combination rule are in extension_points.py. The signatures (all methods take th
                                                  resource: {"cpu": {"used": "12", "asked": "8", "capability": "16"}}
     tasks_to_ready(ssn, job) -> int              at least so many tasks more does job_ready wait for; they are placed at once
     victim_tasks(ssn, tasks) -> [task]
-    before_bind(ssn, task) -> [PatchStatus]      what must be written before the task, which has its node, may be bound
+    before_bind(ssn, task) -> [Patch or PatchStatus]      what must be written before the task, which has its node, may be bound
     allocated(ssn, change), deallocated(ssn, change)      tasks of one class and job took nodes (allocate, pipeline, un-evict) or
                                                  gave them back; also called to undo, so the two must mirror each other
 """

@@ -15,7 +15,7 @@ import numpy as np
 from extender.api import meta, queue
 from extender.api.meta import Key, Time
 from extender.api.node import Service
-from extender.api.operations import Operation, PatchStatus
+from extender.api.operations import Operation, Patch, PatchStatus
 from extender.core import status as st
 from extender.core.axis import BoolN, IntNR, IntR
 from extender.core.conf import Conf
@@ -320,7 +320,7 @@ class Session:
             for handler in handlers:
                 handler(self, change)
 
-    def before_bind(self, task: int) -> list[PatchStatus]:
+    def before_bind(self, task: int) -> list[Patch | PatchStatus]:
         return [write for hook in self._flat["before_bind"] for write in hook(self, task)]
 
     def queue_is_open(self, row: int) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extender.api.meta import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, Kind
-from extender.api.operations import PatchStatus
+from extender.api.operations import Patch, PatchStatus
 from extender.api.pod import PodSpec
 from extender.core.axis import PODS, BoolN
 from extender.core.dra.filter import ClaimFilter
@@ -146,7 +146,7 @@ class Predicates(Plugin[PredicatesArgs]):
         points = self._claims.points(cls, feasible) if self._claims is not None else None
         return Across(points, moves=True) if points is not None else None
 
-    def before_bind(self, ssn: Session, task: int) -> list[PatchStatus]:
+    def before_bind(self, ssn: Session, task: int) -> list[Patch | PatchStatus]:
         del ssn
         return self._claims.before_bind(task) if self._claims is not None else []
 

@@ -13,7 +13,7 @@ from extender.core.conf import load
 from extender.loop import Loop
 from extender.plugins import PLUGINS
 from extender.testing.builders import Built, node, podgroup, queue, task
-from extender.testing.devices import claim, device, device_class, from_template, offers
+from extender.testing.devices import claim, claims, device, device_class, from_template, offers
 
 
 class World:
@@ -110,3 +110,17 @@ def test_a_named_claim_stays_without_devices(world: World) -> None:
     status = world.cluster.get(RESOURCE_CLAIM, Key("default", "mine")).get("status") or {}
     assert "allocation" not in status
     assert not status.get("reservedFor")
+
+
+def test_a_claim_in_use_goes_after_its_pod(world: World) -> None:
+    """Whoever deletes it waits; otherwise its device would look free."""
+    key = Key("default", "mine")
+    world.cluster.load([claim("mine"), podgroup("p"), claims(task("p", "p").cpu(1), "mine")])
+    world.go_on()
+    assert world.on_a_node() == {"p"}
+    world.cluster.delete(RESOURCE_CLAIM, key)
+    world.go_on()
+    assert world.cluster.get(RESOURCE_CLAIM, key)["status"]["allocation"]
+    world.end("p")
+    world.go_on()
+    assert not world.claims()

@@ -14,7 +14,7 @@ from extender.api import meta
 from extender.api.claim import ResourceClaim
 from extender.api.errors import NotFound, Unavailable
 from extender.api.meta import POD, QUEUE, RESOURCE_CLAIM, Json, Key, Kind
-from extender.api.operations import Bind, Evict, PatchStatus
+from extender.api.operations import Bind, Evict, Patch, PatchStatus
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
@@ -51,7 +51,8 @@ def binds(result: Result) -> dict[str, Bind]:
 
 def devices_of(bind: Bind) -> list[str]:
     """Names of the devices that claims are given before the pod is bound."""
-    allocations = [write.patch["status"]["allocation"] for write in bind.before if "allocation" in write.patch["status"]]
+    statuses = [write.patch["status"] for write in bind.before if isinstance(write, PatchStatus)]
+    allocations = [status["allocation"] for status in statuses if "allocation" in status]
     return [result["device"] for allocation in allocations for result in allocation["devices"]["results"]]
 
 
@@ -261,13 +262,16 @@ def test_a_device_that_many_nodes_reach_is_given_once() -> None:
 
 
 def test_what_is_written() -> None:
-    """Allocation and reservation of the claim, guarded by its version; settings of class and claim are handed on."""
+    """Protection, then allocation and reservation of the claim; the first holds only for the version that was seen. Settings
+    of class and claim are handed on."""
     settings_ = {"opaque": {"driver": "gpu.test", "parameters": {"mode": "exclusive"}}}
     class_ = device_class("tuned").with_("spec.config", [settings_])
     wanted = claim("mine", asks(class_name="tuned"), config=[settings_]).with_("metadata.resourceVersion", "7")
     wanted.with_("status.reservedFor", [{"resource": "pods", "name": "old", "uid": "u"}])
     result = session(*ONE_NODE, class_, wanted, *one_pod("mine"))
-    [write] = binds(result)["t"].before
+    protection, write = binds(result)["t"].before
+    protected = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
+    assert protection == Patch(RESOURCE_CLAIM, Key("default", "mine"), protected, "resourceclaim-default-mine", "7")
     assert write == PatchStatus(RESOURCE_CLAIM, Key("default", "mine"), {"status": {
         "allocation": {
             "devices": {
@@ -281,7 +285,7 @@ def test_what_is_written() -> None:
         "reservedFor": [
             {"resource": "pods", "name": "old", "uid": "u"}, {"resource": "pods", "name": "t", "uid": "pod-default-t"},
         ],
-    }}, "resourceclaim-default-mine", "7")  # fmt: skip
+    }}, "resourceclaim-default-mine")  # fmt: skip
 
 
 # --- no device twice --------------------------------------------------------------------------------------------------------
@@ -448,7 +452,7 @@ def test_devices_are_gone_before_the_watch_says_so() -> None:
 def test_once_the_watch_has_shown_them_it_is_the_truth() -> None:
     """A claim whose devices were taken back later is without them."""
     mirror, bind, wanted = assumed()
-    mirror.apply(RESOURCE_CLAIM, "MODIFIED", {**wanted, **bind.before[0].patch})
+    mirror.apply(RESOURCE_CLAIM, "MODIFIED", {**wanted, **bind.before[-1].patch})
     mirror.apply(RESOURCE_CLAIM, "MODIFIED", wanted)
     assert not is_given(mirror)
 

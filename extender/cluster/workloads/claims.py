@@ -1,12 +1,12 @@
 """ResourceClaims of pods: made from templates, and given back once nobody uses them.
 
-Source: kubernetes v1.36.1 pkg/controller/resourceclaim. Left out: the finalizer that keeps a claim from going while it has
-devices; here nobody adds it."""
+Source: kubernetes v1.36.1 pkg/controller/resourceclaim."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from extender.api.claim import FINALIZER
 from extender.api.errors import Gone
 from extender.api.meta import (
     POD,
@@ -21,7 +21,7 @@ from extender.api.meta import (
     owner_reference,
     uid_of,
 )
-from extender.api.operations import Create, Delete, Operation, PatchStatus
+from extender.api.operations import Create, Delete, Operation, Patch, PatchStatus
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock
 from extender.cluster.port import Cluster, Watch
@@ -63,16 +63,21 @@ def _from_template(template: Json, pod: Json, name: str) -> Json:
 
 
 def released(claim: Json, pods: Mapping[str, Json]) -> list[Operation]:
-    """Who has ended or is gone uses the claim no more (`pods` by uid); with the last of them its devices are free."""
+    """Who has ended or is gone uses the claim no more (`pods` by uid); with the last of them its devices are free, and it may
+    be deleted."""
     status = claim.get("status") or {}
     reserved = status.get("reservedFor") or []
     users = [user for user in reserved if user.get("resource") != "pods" or _uses(pods.get(user["uid"]))]
-    if users == reserved:
-        return []
-    change: Json = {"reservedFor": users or None}
-    if not users:
-        change["allocation"] = None
-    return [PatchStatus(RESOURCE_CLAIM, key_of(claim), {"status": change}, uid_of(claim))]
+    operations: list[Operation] = []
+    if users != reserved:
+        change: Json = {"reservedFor": users or None} | ({} if users else {"allocation": None})
+        operations.append(PatchStatus(RESOURCE_CLAIM, key_of(claim), {"status": change}, uid_of(claim)))
+    in_use = users or (status.get("allocation") and users == reserved and not p.going(claim))
+    finalizers = claim["metadata"].get("finalizers") or []
+    if FINALIZER in finalizers and not in_use:
+        rest = [name for name in finalizers if name != FINALIZER]
+        operations.append(Patch(RESOURCE_CLAIM, key_of(claim), {"metadata": {"finalizers": rest or None}}, uid_of(claim)))
+    return operations
 
 
 def _uses(pod: Json | None) -> bool:

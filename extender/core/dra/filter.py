@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from extender.api import meta
-from extender.api.claim import MOST_CONSUMERS, DeviceClass, ResourceClaim
+from extender.api.claim import FINALIZER, MOST_CONSUMERS, DeviceClass, ResourceClaim
 from extender.api.device import ResourceSlice
 from extender.api.meta import Json, Key
-from extender.api.operations import PatchStatus
+from extender.api.operations import Patch, PatchStatus
 from extender.api.selectors import NodeSelector
 from extender.api.views import view
 from extender.core.axis import BoolN, FloatN
@@ -250,29 +250,38 @@ class ClaimFilter:
 
     # --- what is written --------------------------------------------------------------------------------------------------
 
-    def before_bind(self, task: int) -> list[PatchStatus]:
-        """Allocation and reservation of the task's claims. The first write of a claim holds only if nobody else wrote it."""
+    def before_bind(self, task: int) -> list[Patch | PatchStatus]:
+        """Protection, allocation and reservation of the task's claims."""
         pod = self._ssn.tasks.pod[task]
         if pod is None or not pod.spec.resource_claims:
             return []
-        writes = []
-        for each in self._of(task).claims:
-            if task not in self._users[each.key]:
-                continue
-            metadata = each.claim.metadata
-            first = each.key not in self._reserved
-            listed = self._reserved.get(each.key) or [written.consumer_of(c) for c in each.claim.status.reserved_for or ()]
-            status: Json = {}
-            if each.key in self._gifts and each.key not in self._written:
-                status["allocation"] = written.allocation(self._gifts[each.key].allocated)
-                self._written.add(each.key)
-            if all(reserved["uid"] != pod.metadata.uid for reserved in listed):
-                listed = [*listed, written.consumer(pod)]
-                status["reservedFor"] = listed
-            self._reserved[each.key] = listed
-            if status:
-                version = metadata.resource_version if first else ""
-                writes.append(PatchStatus(meta.RESOURCE_CLAIM, each.key, {"status": status}, metadata.uid, version))
+        return [
+            write
+            for each in self._of(task).claims
+            if task in self._users[each.key]
+            for write in self._writes(each, written.consumer(pod))
+        ]
+
+    def _writes(self, each: WantedClaim, consumer: Json) -> list[Patch | PatchStatus]:
+        """The first write of a claim holds only if nobody else wrote it meanwhile."""
+        metadata = each.claim.metadata
+        version = metadata.resource_version if each.key not in self._reserved else ""
+        listed = self._reserved.get(each.key) or [written.consumer_of(c) for c in each.claim.status.reserved_for or ()]
+        writes: list[Patch | PatchStatus] = []
+        status: Json = {}
+        if each.key in self._gifts and each.key not in self._written:
+            self._written.add(each.key)
+            status["allocation"] = written.allocation(self._gifts[each.key].allocated)
+            if FINALIZER not in (metadata.finalizers or ()):
+                protected = {"metadata": {"finalizers": [*(metadata.finalizers or ()), FINALIZER]}}
+                writes.append(Patch(meta.RESOURCE_CLAIM, each.key, protected, metadata.uid, version))
+                version = ""
+        if all(reserved["uid"] != consumer["uid"] for reserved in listed):
+            listed = [*listed, consumer]
+            status["reservedFor"] = listed
+        self._reserved[each.key] = listed
+        if status:
+            writes.append(PatchStatus(meta.RESOURCE_CLAIM, each.key, {"status": status}, metadata.uid, version))
         return writes
 
 
