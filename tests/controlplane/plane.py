@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import ssl
 import tempfile
 import time
 import warnings
@@ -56,8 +57,8 @@ class Plane:
         self._port = api
         self._commands: dict[str, list[str]] = {}
         self.processes = Processes(folder)
-        admin = self.authority.client("admin", "admin", ["system:masters"])
-        self.kubeconfig = self._write_kubeconfig("admin", {"client-certificate": admin.certificate, "client-key": admin.key})
+        self._admin = admin = self.authority.client("admin", "admin", ["system:masters"])
+        self.kubeconfig = self.write_kubeconfig("admin", {"client-certificate": admin.certificate, "client-key": admin.key})
         self._http = urllib3.PoolManager(ca_certs=str(self.authority.certificate), cert_file=str(admin.certificate),
                                          key_file=str(admin.key), retries=False)  # fmt: skip
 
@@ -151,7 +152,7 @@ class Plane:
         """A kubeconfig of a user with a client certificate."""
         name = user.replace(":", "-")
         pair: Pair = self.authority.client(name, user, groups)
-        return self._write_kubeconfig(name, {"client-certificate": pair.certificate, "client-key": pair.key})
+        return self.write_kubeconfig(name, {"client-certificate": pair.certificate, "client-key": pair.key})
 
     def kubeconfig_of_service_account(self, namespace: str, name: str, seconds: int = 3600) -> Path:
         """A kubeconfig with a token of a service account, which must be there."""
@@ -159,13 +160,34 @@ class Plane:
         status, answer = self.request("POST", path, {"spec": {"expirationSeconds": seconds}})
         if status != 201:
             raise NotReady(f"no token for {namespace}/{name}: {answer.get('message')}")
-        return self._write_kubeconfig(f"{namespace}-{name}", {"token": answer["status"]["token"]})
+        return self.write_kubeconfig(f"{namespace}-{name}", {"token": answer["status"]["token"]})
+
+    def write_kubeconfig(self, name: str, user: Mapping[str, object], server: str = "") -> Path:
+        """`user`: how to authenticate, in a kubeconfig's words; `server`: another address than that of the API server."""
+        cluster = {"server": server or self.url, "certificate-authority": str(self.authority.certificate)}
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": name, "user": {key: str(value) for key, value in user.items()}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
+        }  # fmt: skip
+        file = self.folder / f"{name}.kubeconfig"
+        file.touch(mode=0o600)
+        file.write_text(yaml.safe_dump(config))
+        return file
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Ask the API server as its administrator: HTTP status and the JSON it answers."""
         sent = json.dumps(body) if body is not None else None
         answer = self._http.request(method, self.url + path, body=sent, headers={"Content-Type": "application/json"})
         return answer.status, json.loads(answer.data)
+
+    def tls(self, *, as_admin: bool) -> ssl.SSLContext:
+        """For a connection to the API server, with or without the administrator's certificate."""
+        context = ssl.create_default_context(cafile=str(self.authority.certificate))
+        if as_admin:
+            context.load_cert_chain(self._admin.certificate, self._admin.key)
+        return context
 
     # --- the end ---
 
@@ -208,19 +230,6 @@ class Plane:
         _, answer = self.request("GET", f"{_CRD_PATH}/{crd}")
         conditions = answer.get("status", {}).get("conditions", ())
         return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-
-    def _write_kubeconfig(self, name: str, user: Mapping[str, object]) -> Path:
-        cluster = {"server": self.url, "certificate-authority": str(self.authority.certificate)}
-        config = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": name, "user": {key: str(value) for key, value in user.items()}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
-        }  # fmt: skip
-        file = self.folder / f"{name}.kubeconfig"
-        file.touch(mode=0o600)
-        file.write_text(yaml.safe_dump(config))
-        return file
 
 
 def start(programs: Path, *, controllers: bool = True, nodes: bool = True, scheduler: Config | None = None,
