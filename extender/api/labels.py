@@ -63,6 +63,10 @@ TAINT_NOT_READY = "node.kubernetes.io/not-ready"  # node taint
 SCHEDULE = "pumice.io/schedule"  # Namespace l, pod l: "true" gives pods our scheduler and their group; a pod may say "false".
 # W: user. R: webhook, and the selectors of its configuration, so that no other pod ever waits for it
 
+# --- the extender's (Pumice) ---------------------------------------------------------------------------------------------------
+RETRY = "pumice.io/retry"  # pod a: when kube-scheduler was last told to look at the pod again. W: extender. R: nobody, any
+# change of a pod that waits is enough
+
 # --- the embedded kubelet's (Pumice) -----------------------------------------------------------------------------------------
 RUN_SECONDS = "pumice.io/run-seconds"  # pod a: how long its containers run, "30" or "1m30s". W: user. R: cluster/kubelet.py
 EXIT_CODE = "pumice.io/exit-code"  # pod a: what they exit with then, 0 if not written

@@ -1,0 +1,253 @@
+"""The extender over HTTP: Flask over service.py, served by gunicorn's threads in this very process.
+
+    POST /<verb>            filter, prioritize, bind, preempt; also below any path, such as /extender/v1/filter
+    GET  /explain?group=ns/name     why a gang waits, as JSON
+    GET  /healthz /livez /readyz /metrics
+
+One process with one lock, because the books of gangs are in memory: there is no gunicorn master, its worker runs in a thread
+of ours. A bind may hold its thread until its gang is whole, so there are many threads, and some that no bind may take."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from flask import Flask, Response, request
+from gunicorn import glogging
+from gunicorn.config import Config
+from prometheus_client import CollectorRegistry
+from werkzeug.exceptions import HTTPException
+
+from extender.api.errors import InvalidObject
+from extender.cluster import serving
+from extender.cluster.health import Health, metrics_page
+from extender.cluster.logs import about
+from extender.cluster.metrics import COUNTER, GAUGE, HISTOGRAM, Metric
+from extender.cluster.worker import PatientWorker
+from extender.service import VERBS, Service, unready
+
+JSON = "application/json"
+LONGEST_BODY = 10 * 1024 * 1024  # bytes; with nodeCacheCapable some 100 KiB, else a few thousand bytes for each node
+KEEP_ALIVE = 120  # seconds; kube-scheduler closes its idle connections after 90, and who closes first should be the client
+SPARE = 64  # threads that waiting binds never take
+
+REQUESTS = Metric("pumice_extender_requests_total", COUNTER, "Requests of kube-scheduler, by verb and what came of them.",
+                  ("verb", "outcome"))  # fmt: skip
+SECONDS = Metric("pumice_extender_request_seconds", HISTOGRAM, "From request to answer; a bind may wait for its gang.",
+                 ("verb",), (0.0005, 0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0))  # fmt: skip
+RECEIVED = Metric("pumice_extender_received_bytes_total", COUNTER, "Bytes of the bodies of requests.", ("verb",))
+KEPT = Metric("pumice_extender_kept_nodes", GAUGE, "Members of gangs for which a node is kept.")
+PROGRAM = (REQUESTS, SECONDS, RECEIVED, KEPT)
+
+log = logging.getLogger(__name__)
+
+
+class Metrics:
+    """Of one process."""
+
+    def __init__(self, registry: CollectorRegistry, service: Service) -> None:
+        self.registry = registry
+        self.requests, self.seconds, self.received, kept = (each.make(registry) for each in PROGRAM)
+        kept.set_function(lambda: float(sum(len(held.seats) for held in list(service.extender.books))))
+
+    def answered(self, verb: str, outcome: str, size: int, seconds: float) -> None:
+        self.requests.labels(verb, outcome).inc()
+        self.seconds.labels(verb).observe(seconds)
+        self.received.labels(verb).inc(size)
+
+
+class Site:
+    """The views."""
+
+    def __init__(self, service: Service, health: Health, registry: CollectorRegistry) -> None:
+        self.service, self.health = service, health
+        self.metrics = Metrics(registry, service)
+        self.health.ready.setdefault("lists", unready(service))
+
+    def verb(self, verb: str, **_: str) -> Response:
+        began = time.perf_counter()
+        if request.content_length is None:
+            raise _refusal(HTTPStatus.LENGTH_REQUIRED)
+        body = request.get_data(cache=False)
+        reply = self.service.answer(verb, body)
+        self.metrics.answered(verb, reply.outcome, len(body), time.perf_counter() - began)
+        return Response(reply.body, reply.status, content_type=JSON)
+
+    def explain(self) -> Response:
+        told = self.service.explain(request.args.get("group", ""))
+        status = HTTPStatus.OK if told is not None else HTTPStatus.NOT_FOUND
+        body = orjson.dumps(told if told is not None else {"Error": "there is no such group"}, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Response(body, status, content_type=JSON)
+
+    def page(self, show: serving.Page) -> Response:
+        asked = serving.Request(request.path, request.args.to_dict(flat=False), request.headers.get("Accept", ""))
+        shown = show(asked) or serving.NOT_FOUND
+        return Response(shown.body, shown.status, shown.headers, content_type=shown.content_type)
+
+    # --- what is no answer ------------------------------------------------------------------------------------------------
+
+    def unreadable(self, error: InvalidObject) -> Response:
+        return self._failed(HTTPStatus.BAD_REQUEST, str(error))
+
+    def refused(self, error: HTTPException) -> Response:
+        status = HTTPStatus(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)
+        made = self._failed(status, f"{status.phrase.lower()}: {request.path}")
+        if isinstance(allow := getattr(error, "valid_methods", None), list):
+            made.headers["Allow"] = ", ".join(sorted(allow))
+        return made
+
+    def failed(self, error: Exception) -> Response:
+        """A fault of ours: told in the log, not to the client."""
+        log.error("a request failed", exc_info=error, extra=about(path=request.path))
+        return self._failed(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
+
+    def _failed(self, status: HTTPStatus, error: str) -> Response:
+        verb = request.path.rpartition("/")[2]
+        self.metrics.requests.labels(verb if verb in VERBS else "none", str(status.value)).inc()
+        return Response(orjson.dumps({"Error": error}), status, content_type=JSON)
+
+
+def create_app(service: Service, registry: CollectorRegistry, health: Health | None = None, *,
+               longest_body: int = LONGEST_BODY) -> Flask:  # fmt: skip
+    site = Site(service, health or Health(), registry)
+    app = Flask("extender", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = longest_body
+    for verb in VERBS:
+        for rule in (f"/{verb}", f"/<path:prefix>/{verb}"):
+            app.add_url_rule(rule, rule, partial(site.verb, verb), methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule("/explain", "explain", site.explain)
+    for path, page in {**site.health.pages(), "/metrics": metrics_page(registry)}.items():
+        rule = f"{path}<path:below>" if path.endswith("/") else path
+        app.add_url_rule(rule, path, _without_arguments(partial(site.page, page)))
+    app.register_error_handler(InvalidObject, site.unreadable)
+    app.register_error_handler(HTTPException, site.refused)
+    app.register_error_handler(Exception, site.failed)
+    return app
+
+
+def _refusal(status: HTTPStatus) -> HTTPException:
+    error = HTTPException()
+    error.code = status.value
+    return error
+
+
+def _without_arguments(view: Callable[[], Response]) -> Callable[..., Response]:
+    return lambda **_: view()
+
+
+# --- gunicorn without its master ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """`tls` gives the context for each new connection; None: plain HTTP."""
+
+    address: tuple[str, int]
+    tls: Callable[[], ssl.SSLContext] | None = None
+    threads: int = 1024
+    longest_body: int = LONGEST_BODY
+    graceful_seconds: int = 5
+
+
+class Server:
+    """Serves the application from construction to `close`. Raises OSError where the address cannot be had."""
+
+    def __init__(self, app: Flask, listen: Listen) -> None:
+        host, port = listen.address
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, port), family=family, backlog=1024)
+        self._socket.setblocking(False)
+        self.port: int = self._socket.getsockname()[1]
+        config = _config(listen)
+        plain = frozenset() if listen.tls else frozenset([self.port])
+        worker = type("Worker", (_InProcess,), {"tls": staticmethod(listen.tls or ssl.create_default_context), "plain": plain,
+                                                "longest_body": listen.longest_body})  # fmt: skip
+        self._worker = worker(0, 0, [self._socket], _Application(app), config.timeout, config, QuietLogger(config))
+        self._thread = threading.Thread(target=self._run, name="extender-http", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._worker.init_process()
+        except Exception:
+            log.exception("the extender's server failed")
+
+    def close(self, timeout: float = 10.0) -> None:
+        """What was taken on is answered first."""
+        self._worker.handle_exit(0, None)
+        self._thread.join(timeout)
+        self._socket.close()
+
+
+class _Application:
+    """What a gunicorn worker wants to know of an application."""
+
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+
+    def wsgi(self) -> Flask:
+        return self._app
+
+
+class _InProcess(PatientWorker):
+    """Nobody forked it, so nobody watches over it, and signals are not its business."""
+
+    def init_signals(self) -> None:
+        pass
+
+    def notify(self) -> None:
+        pass
+
+    def is_parent_alive(self) -> bool:
+        return True
+
+
+class QuietLogger(glogging.Logger):  # type: ignore[misc]
+    """gunicorn's lines go where all lines go; requests are counted, not written down."""
+
+    def setup(self, cfg: Any) -> None:
+        self.cfg = cfg
+        self.error_log = logging.getLogger("gunicorn.error")
+        self.access_log = logging.getLogger("gunicorn.access")
+
+    def access(self, *_: Any) -> None:
+        pass
+
+    def close_on_exec(self) -> None:
+        pass
+
+
+def _config(listen: Listen) -> Config:
+    config = Config()
+    values: dict[str, Any] = {
+        "workers": 1, "threads": listen.threads, "worker_connections": 2 * listen.threads, "keepalive": KEEP_ALIVE,
+        "graceful_timeout": listen.graceful_seconds, "control_socket_disable": True, "limit_request_fields": 100,
+    }  # fmt: skip
+    for name, value in values.items():
+        config.set(name, value)
+    return config
+
+
+@contextlib.contextmanager
+def running(service: Service, listen: Listen, registry: CollectorRegistry, health: Health | None = None) -> Any:
+    """A server and its service, for as long as the block lasts."""
+    stop = threading.Event()
+    work = threading.Thread(target=service.run, args=(stop,), name="extender", daemon=True)
+    work.start()
+    server = Server(create_app(service, registry, health, longest_body=listen.longest_body), listen)
+    try:
+        yield server
+    finally:
+        stop.set()
+        work.join()
+        server.close()

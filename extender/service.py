@@ -1,0 +1,317 @@
+"""The extender as it runs: what the watches bring in, the verbs, bindings written, all around one lock.
+
+    watch > mirror > Extender.saw                  one thread for each kind
+    request > verb > answer                        the request's own thread; only a bind may wait, outside the lock
+    survey > operations > apply                    one thread, once a period
+
+Until every kind has been listed it answers that it is not ready: 503, and an Error where kube-scheduler reads one."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from extender.api.errors import ClusterError, Conflict, InvalidObject, NotFound
+from extender.api.meta import POD, Key, Kind, Time, uid_of
+from extender.api.operations import Bind, Emit, Operation, target
+from extender.cluster.apply import apply
+from extender.cluster.clock import Clock
+from extender.cluster.events import EventRecorder
+from extender.cluster.first_queues import ensure_queues
+from extender.cluster.following import Follower
+from extender.cluster.logs import about
+from extender.cluster.port import Cluster, WatchEvent
+from extender.core.conf import Conf
+from extender.core.gang_books import TTL
+from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.reservations import Reservations
+from extender.verbs import wire
+from extender.verbs.answering import Extender, NotSeenYet, Turn
+from extender.verbs.survey import Survey
+
+VERBS = ("filter", "prioritize", "bind", "preempt")
+NOT_SYNCED = "node cache not synced"
+_POLL = 1.0  # seconds that a thread waits for an event before it looks whether it is to end
+_BACKOFF = 2.0
+_CATCH_UP = 1.0  # seconds that a verb waits for a pod which kube-scheduler knows already
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`barrier`: seconds that a member waits for the rest of its gang; kube-scheduler's httpTimeout must be longer.
+    `ttl`: seconds that a node is kept without anybody coming for it. `most_waiting`: binds that may wait at once."""
+
+    scheduler_names: tuple[str, ...] = ("default-scheduler",)
+    default_queue: str = "default"
+    barrier: float = 25.0
+    ttl: float = TTL
+    most_waiting: int = 960
+    period: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: HTTPStatus
+    body: bytes
+    outcome: str = "ok"  # for the metrics: ok, refused, error
+
+
+class Service:
+    """Thread-safe. `start` may raise a ClusterError and be called again."""
+
+    def __init__(self, cluster: Cluster, conf: Conf, clock: Clock, settings: Settings | None = None, *,
+                 our_node: Callable[[Any], bool] | None = None) -> None:  # fmt: skip
+        self.settings = settings or Settings()
+        self._cluster, self._clock = cluster, clock
+        self._lock = threading.RLock()
+        self._arrived = threading.Condition(self._lock)  # an event has come in
+        self._gates: dict[Key, threading.Condition] = {}  # gang -> where its members wait
+        self._our_node = our_node
+        reservations = Reservations()
+        reservations.gangs.ttl = self.settings.ttl
+        mirror = Mirror(self.settings.scheduler_names, self.settings.default_queue)
+        self.extender = Extender(mirror, conf, reservations, most_waiting=self.settings.most_waiting)
+        self._survey = Survey(self.extender)
+        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
+        self._followers += [Follower(cluster, kind, optional=True) for kind in conf.kinds]
+        self._events = EventRecorder(clock, "pumice-extender")
+        self._doubtful: set[tuple[Kind, Key]] = set()
+        self._stop = threading.Event()
+
+    # --- one after the other, for whoever has a single thread -------------------------------------------------------------
+
+    def start(self) -> None:
+        """Make the queues root and default where they are missing, then take in the list of every kind."""
+        ensure_queues(self._cluster, self.settings.default_queue)
+        self.feed()
+
+    def feed(self) -> None:
+        """Take in what the watches have brought."""
+        for follower in self._followers:
+            self._take_in(follower, follower.poll())
+
+    def survey(self) -> None:
+        """Write what has changed about PodGroups and queues, and wake whom kube-scheduler has forgotten."""
+        self._look_again()
+        with self._locked() as now:
+            if self.lagging() or not self._survey.due():
+                return
+            operations = self._survey.take(now)
+        apply(self._cluster, operations, clock=self._clock, on_failure=self._write_failed, events=self._events)
+
+    def lagging(self) -> list[Kind]:
+        """Kinds whose list has not come yet."""
+        return [follower.kind for follower in self._followers if not follower.synced]
+
+    # --- all at once ------------------------------------------------------------------------------------------------------
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until `stop` is set; then those that wait are told to ask again."""
+        self._prepare(stop)
+        threads = [threading.Thread(target=self._follow, args=(each, stop), name=f"follow-{each.kind.plural}", daemon=True)
+                   for each in self._followers]  # fmt: skip
+        for thread in threads:
+            thread.start()
+        while not stop.wait(self.settings.period):
+            try:
+                self.survey()
+            except ClusterError as error:
+                log.warning("the API server does not answer as it should", extra=about(error=str(error)))
+        self.close()
+
+    def close(self) -> None:
+        """Whoever waits is sent home, the watches end."""
+        self._stop.set()
+        with self._lock:
+            for gate in self._gates.values():
+                gate.notify_all()
+        for follower in self._followers:
+            follower.close()
+
+    def _prepare(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                ensure_queues(self._cluster, self.settings.default_queue)
+                return
+            except ClusterError as error:
+                log.warning("the API server does not answer as it should", extra=about(error=str(error)))
+                stop.wait(_BACKOFF)
+
+    def _follow(self, follower: Follower, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                self._take_in(follower, follower.poll(_POLL))
+            except ClusterError as error:
+                log.warning("a watch does not answer as it should", extra=about(kind=follower.kind, error=str(error)))
+                stop.wait(_BACKOFF)
+
+    def _take_in(self, follower: Follower, events: list[WatchEvent]) -> None:
+        if not events:
+            return
+        with self._locked():
+            for event in events:
+                kind = "DELETED" if self._turned_away(follower.kind, event) else event.type
+                self.extender.mirror.apply(follower.kind, kind, event.object)
+                self.extender.saw(follower.kind, kind, event.object)
+            self._arrived.notify_all()
+
+    def _turned_away(self, kind: Kind, event: WatchEvent) -> bool:
+        return kind.name == "Node" and self._our_node is not None and not self._our_node(event.object)
+
+    @contextmanager
+    def _locked(self) -> Iterator[Time]:
+        """Under the lock, with the time; those whose gang has turned are woken at the end."""
+        with self._lock:
+            try:
+                yield self._clock.now()
+            finally:
+                turned = self.extender.books.turned
+                for gang in turned & self._gates.keys():
+                    self._gates[gang].notify_all()
+                turned.clear()
+
+    # --- the verbs ----------------------------------------------------------------------------------------------------------
+
+    def answer(self, verb: str, body: bytes) -> Reply:
+        """What kube-scheduler is told. Raises InvalidObject for a body that cannot be read."""
+        if self.lagging() or self._stop.is_set():
+            return Reply(HTTPStatus.SERVICE_UNAVAILABLE, wire.failed(NOT_SYNCED), "not ready")
+        try:
+            match verb:
+                case "filter":
+                    return self._filter(body)
+                case "prioritize":
+                    asked = wire.read_args(body)
+                    with self._locked() as now:
+                        scores = self.extender.prioritize(asked, now)
+                    return Reply(HTTPStatus.OK, wire.prioritized(asked.names, scores))
+                case "preempt":
+                    request = wire.read_preemption(body)
+                    victims = self._caught_up(lambda now: self.extender.preempt(request, now))
+                    return Reply(HTTPStatus.OK, wire.preempted(victims), "ok" if victims else "refused")
+                case _:
+                    error = self._bind(wire.read_binding(body))
+                    return Reply(HTTPStatus.OK, wire.failed(error), "error" if error else "ok")
+        except NotSeenYet as error:
+            if verb == "preempt":
+                return Reply(HTTPStatus.OK, wire.preempted({}), "refused")
+            return Reply(HTTPStatus.OK, wire.failed(str(error)), "error")
+
+    def _filter(self, body: bytes) -> Reply:
+        asked = wire.read_args(body)
+        result = self._caught_up(lambda now: self.extender.filter(asked, now))
+        outcome = "error" if result.error else "ok" if result.names else "refused"
+        return Reply(HTTPStatus.OK, wire.filtered(asked, result), outcome)
+
+    def _caught_up(self, ask: Callable[[Time], Any]) -> Any:
+        """The verb's answer; a pod that kube-scheduler knows before us is given a moment to arrive. Raises NotSeenYet."""
+        late = time.monotonic() + _CATCH_UP
+        while True:
+            with self._locked() as now:
+                try:
+                    return ask(now)
+                except NotSeenYet:
+                    left = late - time.monotonic()
+                    if left <= 0 or not self._arrived.wait(left):
+                        raise
+
+    def _bind(self, asked: wire.Binding) -> str:
+        """"" where the pod is bound, else why it is not."""
+        with self._locked() as now:
+            verdict = self.extender.ask_to_bind(asked, now)
+        if verdict.turn is Turn.WAIT:
+            verdict = self._wait(verdict.bind)
+        if verdict.turn is not Turn.GO:
+            return verdict.error
+        bind = verdict.bind
+        try:
+            self._write(bind)
+        except ClusterError as error:
+            with self._locked():
+                self.extender.bind_failed(bind, error)
+            return f"binding {bind.pod} to {bind.node}: {error}"
+        with self._locked():
+            self.extender.bound(bind)
+        return ""
+
+    def _wait(self, bind: Bind) -> Any:
+        """For the gang, at most as long as the barrier; the wait of one that ends without it ends that of all."""
+        with self._locked() as now:
+            found = self.extender.books.find(bind.uid)
+            if found is None:
+                return self.extender.turn(bind)
+            gang = found[0].gang
+            gate = self._gates.setdefault(gang, threading.Condition(self._lock))
+            late = now + self.settings.barrier
+            verdict = self.extender.turn(bind)
+            while verdict.turn is Turn.WAIT:
+                left = late - self._clock.now()
+                if left <= 0 or self._stop.is_set():
+                    self.extender.give_up(bind)
+                    gate.notify_all()
+                else:
+                    gate.wait(left)
+                verdict = self.extender.turn(bind)
+            if self._gates.get(gang) is gate and self.extender.books.of(gang) is None:
+                del self._gates[gang]
+            return verdict
+
+    def _write(self, bind: Bind) -> None:
+        """A pod that is on this very node already is bound, whoever did it."""
+        try:
+            self._cluster.bind(bind.pod, bind.node, uid=bind.uid)
+        except Conflict:
+            pod = self._cluster.get(POD, bind.pod)
+            if pod["spec"].get("nodeName") != bind.node or (bind.uid and uid_of(pod) != bind.uid):
+                raise
+
+    # --- writes that failed -------------------------------------------------------------------------------------------------
+
+    def _write_failed(self, operation: Operation, error: ClusterError) -> None:
+        if isinstance(operation, Emit):
+            return
+        kind, key = target(operation)
+        log.warning("a write was refused", extra=about(kind=kind, object=key, error=str(error)))
+        self._doubtful.add((kind, key))
+
+    def _look_again(self) -> None:
+        """Read anew what we assumed to have changed: the watch has nothing to tell about it."""
+        for kind, key in list(self._doubtful):
+            try:
+                found = self._cluster.get(kind, key)
+            except NotFound:
+                found = None
+            except ClusterError:
+                continue  # next time
+            with self._locked():
+                gone = {"metadata": {"namespace": key.namespace, "name": key.name}}
+                self.extender.mirror.apply(kind, "MODIFIED" if found else "DELETED", found or gone)
+            self._doubtful.discard((kind, key))
+
+    # --- for people -----------------------------------------------------------------------------------------------------------
+
+    def explain(self, group: str) -> dict[str, Any] | None:
+        """Why a gang waits; None where there is no such gang. Raises InvalidObject."""
+        namespace, slash, name = group.partition("/")
+        if not slash or not namespace or not name:
+            raise InvalidObject("must be namespace/name", path="group")
+        with self._locked() as now:
+            return self.extender.explain(Key(namespace, name), now)
+
+
+def unready(service: Service) -> Callable[[], str | None]:
+    """A check for /readyz."""
+
+    def check() -> str | None:
+        missing: Iterable[Kind] = service.lagging()
+        return f"not listed yet: {', '.join(kind.plural for kind in missing)}" if missing else None
+
+    return check

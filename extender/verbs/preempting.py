@@ -1,0 +1,95 @@
+"""Who leaves for whom, where kube-scheduler evicts: it takes pods from one node at a time, and knows nothing of gangs.
+
+    who_leaves   for a member of a gang: the victims that the preempt action would choose, on this member's node
+    untorn       for any pod: kube-scheduler's own choice, completed or dropped so that no gang is left in part
+
+Source of what an answer must look like: k8s.io/kubernetes v1.36.1, pkg/scheduler/framework/preemption."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from extender.actions import preempt
+from extender.actions.starving import make_room_for_job
+from extender.core import status as st
+from extender.core.mirror import Mirror
+from extender.core.session import Session
+from extender.core.victims import BoolT, VictimSearch
+from extender.verbs.wire import Victims
+
+
+def who_leaves(ssn: Session, task: int) -> dict[str, Sequence[str]]:
+    """Node -> uids of those who would have to leave it, for the task that asked; empty where that helps nobody.
+
+    The whole gang must be able to start once all have left. The session is of no use afterwards."""
+    job = ssn.job_of(task)
+    if not ssn.conf.has_action("preempt") or ssn.job_phase[job] <= st.PHASE_PENDING or ssn.job_valid(job) is not None:
+        return {}
+    search = VictimSearch(ssn, "preemptable", "preempt", by_score=True)
+    lower = _lower_priority(ssn, task)
+
+    def candidates(asking: int) -> BoolT:
+        return preempt.tenants(ssn, search, asking, own_job=False) & lower
+
+    plan = ssn.plan(ssn.task_class(task))
+    plan.refresh()
+    roomy = plan.fits_idle.copy()
+    make_room_for_job(ssn, search, job, candidates)
+    node = int(ssn.task_node[task])
+    if node < 0 or roomy[node]:  # with room on the node kube-scheduler finds nobody to evict, which it takes for an error
+        return {}
+    uids = [_uid(ssn, victim) for victim, for_whom in ssn.evicted_for.items() if for_whom == task]
+    return {ssn.nodes.name[node]: uids} if uids else {}
+
+
+def _lower_priority(ssn: Session, task: int) -> BoolT:
+    """(T,) pods whose own priority is below that of the task: kube-scheduler evicts no others."""
+    own = _pod_priority(ssn.tasks.pod[task])
+    lower: BoolT = np.array([pod is not None and _pod_priority(pod) < own for pod in ssn.tasks.pod[: len(ssn.tasks)]], dtype=bool)
+    return lower
+
+
+def _pod_priority(pod: object) -> int:
+    spec = getattr(pod, "spec", None)
+    return int(getattr(spec, "priority", None) or 0)
+
+
+def _uid(ssn: Session, task: int) -> str:
+    pod = ssn.tasks.pod[task]
+    return pod.metadata.uid if pod is not None else ""
+
+
+def untorn(mirror: Mirror, chosen: Mapping[str, Victims]) -> dict[str, Victims]:
+    """Nodes whose victims leave no gang in part: a gang that would fall below its minimum goes whole, or the node is dropped."""
+    kept = {}
+    for node, victims in chosen.items():
+        row = mirror.nodes.rows.get(node)
+        if row is None or not mirror.nodes.exists[row]:
+            continue
+        whole = _whole(mirror, row, victims)
+        if whole is not None and whole.uids:
+            kept[node] = whole
+    return kept
+
+
+def _whole(mirror: Mirror, node: int, victims: Victims) -> Victims | None:
+    tasks = mirror.tasks
+    by_uid = {pod.metadata.uid: task for task in mirror.nodes.tasks[node] if (pod := tasks.pod[task]) is not None}
+    uids = [uid for uid in victims.uids if uid in by_uid]
+    if len(uids) < len(victims.uids):
+        return None  # kube-scheduler and we do not see the same pods on the node
+    members = Counter(int(tasks.job[by_uid[uid]]) for uid in uids)
+    for job, leaving in members.items():
+        if job < 0:
+            continue
+        ready = int(mirror.jobs.counts[job].dot(st.IS_READY))
+        if ready - leaving >= mirror.jobs.min_available[job] or ready < mirror.jobs.min_available[job]:
+            continue
+        holders = [task for task in mirror.jobs.tasks[job] if tasks.node[task] >= 0 and st.IS_ALLOCATED[tasks.status[task]]]
+        if any(tasks.node[task] != node for task in holders):
+            return None
+        uids += [uid for uid, task in by_uid.items() if task in holders and uid not in uids]
+    return Victims(tuple(uids), victims.violations)

@@ -1,0 +1,264 @@
+"""Gangs through the four verbs: planned whole, kept, started whole, given back."""
+
+from __future__ import annotations
+
+import pytest
+
+from extender.testing.builders import node, pod, podgroup, queue
+from extender.verbs.answering import NotSeenYet, Turn
+from tests.extending.world import PREEMPTING, World, gang, machines, member
+
+
+def test_a_gang_is_planned_when_its_first_member_comes() -> None:
+    """The others find the node that was kept for them."""
+    world = World(*machines(2), *gang("g", 8))
+    assert sorted(world.place(*(f"g-{i}" for i in range(8)))) == ["n0"] * 4 + ["n1"] * 4
+
+
+def test_a_gang_that_does_not_fit_whole_is_refused_whole() -> None:
+    """Every node has the same short text, and none is offered for preemption."""
+    world = World(*machines(2), *gang("g", 9))
+    refused = world.filter("g-3")
+    text = "gang g: only 8 of 9 fit: Insufficient cpu on 2 of 2 nodes"
+    assert (refused.names, refused.curable, refused.hopeless) == ([], {}, {"n0": text, "n1": text})
+
+
+def test_what_is_kept_counts_as_used_for_other_gangs() -> None:
+    world = World(*machines(2), *gang("a", 6), *gang("b", 3))
+    world.place("a-0")
+    assert world.place("b-0") == [""]
+
+
+def test_what_is_kept_counts_as_used_for_foreign_pods() -> None:
+    """kube-scheduler could evict nobody for it: the room is only kept."""
+    world = World(*machines(1), *gang("g", 3), pod("x").cpu(2))
+    world.place("g-0")
+    assert world.filter("x").hopeless == {"n0": "room is kept for a gang that is starting"}
+
+
+def test_foreign_pods_pass() -> None:
+    world = World(*machines(3), *gang("g", 3), pod("x").cpu(1))
+    world.place("g-0")
+    assert world.filter("x").names == ["n0", "n1", "n2"]
+
+
+def test_foreign_pods_have_no_score() -> None:
+    world = World(*machines(2), pod("x"))
+    assert world.scores("x") == [0, 0]
+
+
+def test_the_planned_node_has_the_best_score() -> None:
+    world = World(node("n0").cpu(1), node("n1").cpu(64), *gang("g", 1, cpu=2))
+    world.place("g-0")
+    assert world.scores("g-0") == [0, 10]
+
+
+def test_nobody_is_bound_before_the_gang_is_whole() -> None:
+    world = World(*machines(1), *gang("g", 3))
+    places = world.place("g-0", "g-1", "g-2")
+    turns = [world.ask(f"g-{i}", place) for i, place in enumerate(places)]
+    assert turns == [Turn.WAIT, Turn.WAIT, Turn.GO]
+
+
+def test_a_gang_short_of_pods_is_refused() -> None:
+    world = World(*machines(2), podgroup("g").members(3), member("g-0").cpu(1), member("g-1").cpu(1))
+    assert world.filter("g-0").hopeless["n0"] == "gang g: Not enough valid tasks for gang-scheduling, valid: 2, min: 3"
+
+
+def test_a_pod_whose_group_is_missing_waits() -> None:
+    """It may be on its way; placed alone the pod would start its gang in part."""
+    world = World(*machines(1), member("g-0").cpu(1))
+    assert "does not exist" in world.filter("g-0").hopeless["n0"]
+
+
+def test_a_queue_at_its_limit_refuses_with_its_numbers() -> None:
+    """The text says what the queue has and what was asked."""
+    world = World(queue("q").capability(cpu=3), queue("r"), *machines(4), *gang("g", 4)[1:], podgroup("g").members(4).queue("q"))
+    assert "queue q" in world.filter("g-0").hopeless["n0"]
+
+
+def test_members_beyond_the_minimum_come_one_by_one() -> None:
+    """The last of them finds no room, which the others do not feel."""
+    world = World(*machines(1, cpu=3), *gang("g", 5, least=2))
+    assert world.place("g-4", "g-3", "g-2", "g-4", "g-0") == ["n0", "n0", "", "n0", "n0"]
+
+
+def test_the_member_that_asks_is_part_of_the_plan() -> None:
+    """Though others would come before it in the gang's own order."""
+    world = World(*machines(1, cpu=2), *gang("g", 4, least=2))
+    assert world.place("g-3") == ["n0"]
+
+
+def test_a_node_that_kube_scheduler_leaves_out_is_planned_around() -> None:
+    world = World(*machines(3, cpu=1), *gang("g", 2))
+    first, = world.filter("g-0").names
+    others = [name for name in world.nodes if name != first]
+    again, = world.filter("g-0", *others).names
+    assert again in others
+
+
+def test_planning_around_a_node_leaves_alone_who_has_asked() -> None:
+    world = World(*machines(3, cpu=1), *gang("g", 2))
+    places = world.place("g-0", "g-1")
+    world.ask("g-0", places[0])
+    third = next(name for name in world.nodes if name not in places)
+    assert (world.filter("g-1", third, places[0]).names, world.place("g-0")) == ([third], [places[0]])
+
+
+def test_no_place_left_without_a_node_gives_the_whole_gang_back() -> None:
+    world = World(*machines(2, cpu=1), *gang("g", 2))
+    places = world.place("g-0", "g-1")
+    world.ask("g-0", places[0])
+    assert world.filter("g-1", places[0]).names == []
+    assert world.ask("g-0", places[0]) is Turn.NO
+
+
+def test_the_look_at_a_nominated_node_alone_undoes_nothing() -> None:
+    """kube-scheduler asks about it first and about all nodes after that."""
+    world = World(*machines(2, cpu=1), *gang("g", 2))
+    places = world.place("g-0", "g-1")
+    world.pods["g-0"]["status"]["nominatedNodeName"] = places[1]
+    assert world.filter("g-0", places[1]).names == []
+    assert world.place("g-0", "g-1") == places
+
+
+def test_a_reservation_ends_with_its_time() -> None:
+    world = World(*machines(1), *gang("a", 4), *gang("b", 4))
+    world.place("a-0")
+    assert world.place("b-0") == [""]
+    world.now += 31
+    assert world.place("b-0") == ["n0"]
+
+
+def test_whoever_comes_for_its_node_keeps_the_gangs_nodes() -> None:
+    world = World(*machines(1), *gang("a", 4), *gang("b", 4))
+    world.place("a-0")
+    world.now += 20
+    world.place("a-1")
+    world.now += 20
+    assert world.place("b-0") == [""]
+
+
+def test_a_node_that_goes_takes_the_plan_with_it() -> None:
+    world = World(*machines(2), *gang("g", 8))
+    places = world.place(*(f"g-{i}" for i in range(8)))
+    world.gone(node("n0").cpu(4))
+    assert world.ask("g-0", places[0]) is Turn.NO
+
+
+def test_a_member_that_vanishes_takes_the_plan_with_it() -> None:
+    """Its gang is refused then, and what was kept is free for others."""
+    world = World(*machines(1), *gang("g", 4), *gang("h", 4))
+    world.place("g-0")
+    world.gone(world.pods["g-2"])
+    assert world.place("h-0") == ["n0"]
+
+
+def test_a_member_that_asks_for_more_is_planned_anew() -> None:
+    world = World(node("n0").cpu(4), node("n1").cpu(64), pod("x").cpu(56).on("n1"), *gang("g", 1))
+    first = world.place("g-0")
+    world.pods["g-0"] = member("g-0").cpu(6)
+    world.see(world.pods["g-0"], "MODIFIED")
+    assert (first, world.place("g-0")) == (["n0"], ["n1"])
+
+
+def test_a_wait_that_ends_gives_up_for_all() -> None:
+    world = World(*machines(1), *gang("g", 2))
+    places = world.place("g-0", "g-1")
+    world.ask("g-0", places[0])
+    found = world.extender.books.find(world.pods["g-0"]["metadata"]["uid"])
+    assert found is not None
+    world.extender.give_up(found[1].bind)
+    assert world.extender.turn(found[1].bind).turn is Turn.NO
+
+
+def test_a_pod_that_is_not_known_yet_is_no_refusal() -> None:
+    world = World(*machines(1), *gang("g", 1))
+    world.pods["late"] = member("late").cpu(1)
+    with pytest.raises(NotSeenYet):
+        world.filter("late")
+
+
+def test_a_pod_of_a_scheduler_that_is_not_followed_is_an_error() -> None:
+    world = World(*machines(1), podgroup("g"))
+    world.pods["x"] = member("x").scheduler("other")
+    assert "--extender-scheduler-name" in world.filter("x").error
+
+
+def test_no_more_gangs_begin_than_there_are_threads_for() -> None:
+    world = World(*machines(4), *gang("a", 4), *gang("b", 4), most_waiting=6)
+    world.place("a-0")
+    assert "not its turn" in world.filter("b-0").hopeless["n0"]
+
+
+def test_a_bind_is_asked_for_again() -> None:
+    """The one before may have been answered too late."""
+    world = World(*machines(1), *gang("g", 1))
+    place, = world.place("g-0")
+    assert [world.ask("g-0", place), world.ask("g-0", place)] == [Turn.GO, Turn.GO]
+
+
+def test_after_a_restart_what_runs_counts() -> None:
+    """Three of four are bound: the fourth waits for nobody."""
+    there = [member(f"g-{i}").cpu(1).on("n0") for i in range(3)]
+    world = World(*machines(1), podgroup("g").members(4).phase("Running"), *there, member("g-3").cpu(1))
+    place, = world.place("g-3")
+    assert world.ask("g-3", place) is Turn.GO
+
+
+def test_roles_are_counted_too() -> None:
+    """A gang of one master and two workers does not start with three workers."""
+    roles = podgroup("g").members(3, {"master": 1, "worker": 2})
+    pods = [member("m").role("master").cpu(1), *(member(f"w-{i}").role("worker").cpu(1) for i in range(3))]
+    world = World(*machines(1), roles, *pods)
+    names = ("w-0", "w-1", "w-2", "m")
+    places = world.place(*names)
+    assert [world.ask(name, place) for name, place in zip(names, places, strict=True)] == [Turn.WAIT] * 3 + [Turn.GO]
+
+
+# --- preemption -----------------------------------------------------------------------------------------------------------
+
+
+def _crowded() -> World:
+    running = [member(f"low-{i}", "low").cpu(2).priority(1).on("n0") for i in range(2)]
+    low = [podgroup("low").members(1).phase("Running"), *running]
+    high = [podgroup("high").members(1).priority("high"), member("high-0", "high").cpu(2).priority(1000)]
+    return World(node("n0").cpu(4), *low, *high, text=PREEMPTING)
+
+
+def test_a_node_that_others_could_leave_is_offered() -> None:
+    """What eviction can cure and what it cannot are told apart."""
+    assert list(_crowded().filter("high-0").curable) == ["n0"]
+
+
+def test_victims_are_those_of_the_preempt_action() -> None:
+    assert list(_crowded().preempt("high-0", n0=["low-0", "low-1"])) == ["n0"]
+
+
+def test_without_the_action_nobody_is_evicted_for_a_gang() -> None:
+    world = World(node("n0").cpu(1), *gang("g", 2))
+    assert world.filter("g-0").curable == {}
+
+
+def test_a_foreign_pod_evicts_a_gang_whole_or_not() -> None:
+    """All of it is on this node: it goes whole."""
+    running = [member(f"g-{i}").cpu(1).on("n0") for i in range(2)]
+    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1))
+    assert world.preempt("x", n0=["g-0"]) == {"n0": ["g-0", "g-1"]}
+
+
+def test_a_gang_that_reaches_further_is_left_alone() -> None:
+    running = [member("g-0").cpu(1).on("n0"), member("g-1").cpu(1).on("n1")]
+    world = World(*machines(2, cpu=1), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1))
+    assert world.preempt("x", n0=["g-0"]) == {}
+
+
+def test_foreign_victims_stay_as_chosen() -> None:
+    world = World(*machines(1, cpu=1), pod("y").cpu(1).on("n0"), pod("x").cpu(1))
+    assert world.preempt("x", n0=["y"]) == {"n0": ["y"]}
+
+
+def test_victims_that_we_do_not_know_drop_the_node() -> None:
+    world = World(*machines(1, cpu=1), pod("x").cpu(1))
+    world.pods["ghost"] = pod("ghost")
+    assert world.preempt("x", n0=["ghost"]) == {}
