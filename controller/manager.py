@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from controller.feed import Feed
 from controller.reconciler import Controller, Decision, NotYet, Settings
@@ -32,6 +32,8 @@ REMEMBERED = 50_000  # objects of unwatched kinds
 POLL_SECONDS = 1.0
 ABSENT_SECONDS = 30.0  # before a kind that the server does not know is asked for again
 SIDE_BY_SIDE = 16  # writes on their way at once
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class Manager:
         self._read: dict[tuple[Kind, Key], Json | None] = {}
         self._patient: set[Item] = set()
         self._feeds: list[Feed] = []
+        self._started = False
         self.kinds = tuple(dict.fromkeys(kind for each in controllers for kind in each.kinds))
         for each in controllers:
             each.start(self, settings)
@@ -70,6 +73,17 @@ class Manager:
         changes = [change for feed in self._feeds for change in feed.open()]
         with self._lock:
             self._observe(changes)
+        self._started = True
+
+    @property
+    def started(self) -> bool:
+        """Has every list come?"""
+        return self._started
+
+    def looking(self, at: Callable[[Store], T]) -> T:
+        """What `at` finds in the picture, which stands still meanwhile. From any thread."""
+        with self._lock:
+            return at(self.store)
 
     def _only(self, kind: Kind) -> Key | None:
         wishes = {each.only(kind) for each in self._controllers if kind in each.kinds}
@@ -104,7 +118,8 @@ class Manager:
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set. One thread for each watch, `settings.workers` for the requests."""
-        self.start()
+        if not self._started:
+            self.start()
         pool = ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="write")
         self._apply = spread(self._apply, pool)
         threads = [threading.Thread(target=self._follow, args=(feed, stop), name=f"watch-{feed.kind}") for feed in self._feeds]

@@ -1,7 +1,7 @@
 """What the controllers' metrics page shows, worked out from their picture of the cluster when it is asked for.
 
 Names as in volcano ed72c7c, pkg/controllers/metrics. Differences: the phases of jobs are counted by queue; series with the
-name of a job are given only on request, for they grow with the jobs."""
+name of a job are given only on request, for they grow with the jobs. Not there: the time from a job to its pods."""
 
 from __future__ import annotations
 
@@ -12,10 +12,23 @@ from typing import NamedTuple
 from controller.store import Store
 from extender.api.job import COMPLETED, FAILED
 from extender.api.meta import JOB, JOB_FLOW, POD_GROUP, QUEUE, Json
+from extender.cluster.metrics import GAUGE, LEADER, WRITE_FAILURES, Metric
 
 GROUP_PHASES = ("pending", "running", "inqueue", "completed", "unknown")
 _PER_JOB = {COMPLETED: "volcano_job_completed_phase_count", FAILED: "volcano_job_failed_phase_count"}
 _PER_FLOW = {"Succeed": "volcano_jobflow_succeed_phase_count", "Failed": "volcano_jobflow_failed_phase_count"}
+
+WAITING_REQUESTS = Metric("volcano_controller_requests", GAUGE, "Requests that wait to be handled, those for a retry included.")
+ON_REQUEST = (
+    *(Metric(f"volcano_queue_pod_group_{phase}_count", GAUGE, f"PodGroups of the queue in phase {phase.capitalize()}.",
+             ("queue_name",)) for phase in GROUP_PHASES),
+    Metric("volcano_jobs", GAUGE, "Jobs by queue and phase.", ("queue_name", "phase")),
+    *(Metric(name, GAUGE, f"1 for a job in phase {phase}.", ("job_name", "queue_name"), per_job=True)
+      for phase, name in _PER_JOB.items()),
+    *(Metric(name, GAUGE, f"JobFlows in phase {phase}.", ("jobflow_namespace",)) for phase, name in _PER_FLOW.items()),
+)  # fmt: skip
+CONTROLLERS = (*ON_REQUEST, WAITING_REQUESTS)
+PROGRAM = (*CONTROLLERS, LEADER, WRITE_FAILURES)  # all that vc-controller-manager makes itself
 
 
 class Sample(NamedTuple):

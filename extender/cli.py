@@ -18,12 +18,11 @@ from extender.api.errors import ConfError, PumiceError, UsageError
 from extender.api.meta import LEASE, POD, Json, Key, Kind, labels_of
 from extender.api.operations import Emit
 from extender.cluster.clock import Clock, SystemClock
-from extender.cluster.daemon import Daemon, elect, end
+from extender.cluster.daemon import Daemon, clients, elect, end, refuse
 from extender.cluster.endpoints import serve, stacks
 from extender.cluster.events import EventRecorder
 from extender.cluster.flags import ARRAY, DURATION, LIST, flag, group, parse_or_exit, rows
 from extender.cluster.health import Health
-from extender.cluster.kubernetes import connect
 from extender.cluster.logs import about, configure
 from extender.cluster.metrics import LEADER, new_registry
 from extender.cluster.options import ClientOptions, GateOptions, LeaderOptions, LogOptions, ServingOptions
@@ -202,15 +201,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         log.warning(warning)
     try:
         options.check()
-        client = options.client
-        cluster = connect(client.kubeconfig, master=client.master, rate=client.kube_api_qps, burst=client.kube_api_burst,
-                          user_agent=PROGRAM)  # fmt: skip
-        for_lease = connect(client.kubeconfig, master=client.master, user_agent=f"{PROGRAM}/leader-election")
+        cluster, for_lease = clients(options.client, PROGRAM)
         scheduler = assemble(options, cluster, os.environ, for_lease=for_lease)
     except PumiceError as error:
-        for line in str(error).splitlines():
-            print(f"error: {line}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
+        refuse(error)
     scheduler.daemon.listen()
-    status = scheduler.daemon.run()
-    end(status)
+    end(scheduler.daemon.run())

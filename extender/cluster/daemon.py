@@ -16,10 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
+from extender.api.errors import PumiceError, UsageError
 from extender.api.meta import Key
 from extender.cluster.clock import Clock, SteadyClock
+from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.lease import Election, Terms, identity
-from extender.cluster.options import LeaderOptions
+from extender.cluster.options import ClientOptions, LeaderOptions
 from extender.cluster.port import Cluster
 from extender.cluster.serving import HttpServer
 
@@ -131,6 +133,20 @@ def elect(options: LeaderOptions, lease: Key, cluster: Cluster) -> Election | No
         return None
     terms = Terms(options.leader_elect_lease_duration, options.leader_elect_renew_deadline, options.leader_elect_retry_period)
     return Election(cluster, SteadyClock(), lease, identity(), terms)
+
+
+def clients(options: ClientOptions, program: str) -> tuple[KubernetesCluster, KubernetesCluster]:
+    """Two ways to the cluster: one for the work, one for the lease, which never waits for the first. Raises ConfError."""
+    work = connect(options.kubeconfig, master=options.master, rate=options.kube_api_qps, burst=options.kube_api_burst,
+                   user_agent=program)  # fmt: skip
+    return work, connect(options.kubeconfig, master=options.master, user_agent=f"{program}/leader-election")
+
+
+def refuse(error: PumiceError) -> NoReturn:
+    """What keeps the program from starting; status 2 for a wrong command line, else 1."""
+    for line in str(error).splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 def end(status: int) -> NoReturn:

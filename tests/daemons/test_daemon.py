@@ -12,30 +12,10 @@ from extender.cluster.clock import SteadyClock
 from extender.cluster.daemon import Daemon
 from extender.cluster.lease import Election, Terms
 from extender.cluster.memory import MemoryCluster
+from tests.daemons.running import Runs
 
 NAME = Key("volcano-system", "volcano")
 QUICK = Terms(duration=2.0, deadline=1.0, retry=0.05)
-
-
-class Runs:
-    """A daemon in a thread."""
-
-    def __init__(self, daemon: Daemon) -> None:
-        self.daemon, self.status = daemon, -1
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        self.status = self.daemon.run()
-
-    def wait(self) -> int:
-        self._thread.join(20)
-        assert not self._thread.is_alive()
-        return self.status
-
-    def stop(self) -> int:
-        self.daemon.ask_to_stop()
-        return self.wait()
 
 
 class Work:

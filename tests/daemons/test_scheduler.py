@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
 from extender.reload import ConfFile
 from extender.testing.builders import node, podgroup, queue, task
+from tests.daemons.running import Runs, ask, until
 
 LEASE_NAME = Key("volcano-system", "volcano")
 SERVING = ("--enable-healthz", "--enable-metrics", "--healthz-address=127.0.0.1:0", "--listen-address=127.0.0.1:0")
@@ -53,24 +53,18 @@ class Server(MemoryCluster):
         self.bound.set()
 
 
-class Runs:
+class Schedules(Runs):
     """A scheduler in a thread."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler, self.status = scheduler, -1
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
+        super().__init__(scheduler.daemon)
+        self.scheduler = scheduler
 
-    def _run(self) -> None:
-        self.status = self.scheduler.daemon.run()
-
-    def stop(self) -> int:
-        self.scheduler.daemon.ask_to_stop()
-        self.thread.join(20)
-        return self.status
+    def ask(self, path: str) -> tuple[int, str]:
+        return ask(self.scheduler.servers, path)
 
 
-Start = Callable[..., Runs]
+Start = Callable[..., Schedules]
 
 
 @pytest.fixture
@@ -82,9 +76,9 @@ def server() -> Server:
 def start(server: Server) -> Iterator[Start]:
     with ExitStack() as stack:
 
-        def begin(*argv: str, environ: Mapping[str, str] | None = None) -> Runs:
+        def begin(*argv: str, environ: Mapping[str, str] | None = None) -> Schedules:
             options = parse(Options(), [*QUICK, *argv], {}, PROGRAM).options
-            running = Runs(assemble(options, server, environ or {}))
+            running = Schedules(assemble(options, server, environ or {}))
             stack.callback(running.stop)
             return running
 
@@ -94,22 +88,6 @@ def start(server: Server) -> Iterator[Start]:
 def node_of(cluster: MemoryCluster, pod: str) -> str:
     found: Json = cluster.get(POD, Key("default", pod))
     return str(found["spec"].get("nodeName", ""))
-
-
-def ask(running: Runs, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", running.scheduler.servers[0].port, timeout=10)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
-
-
-def until(condition: Callable[[], bool]) -> bool:
-    """Waits for what another thread does, ten seconds at most."""
-    tick = threading.Event()
-    return any(condition() or tick.wait(0.01) for _ in range(1000))
 
 
 SHOWN = (
@@ -156,7 +134,7 @@ def test_a_second_one_does_nothing(server: Server, start: Start) -> None:
 def test_schedulers_of_different_names_have_leases_of_their_own(server: Server, start: Start) -> None:
     """The reference gives both the same one, and they wait for each other."""
     running = start("--scheduler-name=blue")
-    until(lambda: running.scheduler.daemon.leading.is_set())
+    until(lambda: running.daemon.leading.is_set())
     assert server.get(LEASE, Key("volcano-system", "blue"))
 
 
@@ -164,9 +142,9 @@ def test_no_session_before_every_list_has_come(server: Server, start: Start) -> 
     """A node that is not known yet looks like one that is not there, and a pod like free room."""
     server.silent.add(NODE)
     running = start("--enable-healthz", "--healthz-address=127.0.0.1:0")
-    lagging = until(lambda: ask(running, "/readyz")[0] == 500)
-    status, said = ask(running, "/readyz?verbose")
-    alive = ask(running, "/livez")[0]
+    lagging = until(lambda: running.ask("/readyz")[0] == 500)
+    status, said = running.ask("/readyz?verbose")
+    alive = running.ask("/livez")[0]
     idle = running.scheduler.standalone.loop.last is None
     assert (lagging, status, "informer-sync failed: not listed yet: " in said and "nodes" in said, alive, idle) == (
         True, 500, True, 200, True,
@@ -178,7 +156,7 @@ def test_what_was_begun_is_finished(server: Server, start: Start) -> None:
     server.slow = threading.Event()
     running = start()
     server.asked.wait(10)
-    running.scheduler.daemon.ask_to_stop()
+    running.daemon.ask_to_stop()
     held = str(server.get(LEASE, LEASE_NAME)["spec"]["holderIdentity"])
     server.slow.set()
     status = running.stop()
@@ -219,27 +197,27 @@ def test_node_selectors(selector: list[str], labels: dict[str, str], want: bool)
 def test_probes(server: Server, start: Start) -> None:
     running = start(*SERVING)
     server.bound.wait(10)
-    assert [ask(running, path)[0] for path in ("/healthz", "/healthz/ping", "/livez/loop", "/readyz/informer-sync")] == [200] * 4
+    assert [running.ask(path)[0] for path in ("/healthz", "/healthz/ping", "/livez/loop", "/readyz/informer-sync")] == [200] * 4
 
 
 def test_metrics_of_the_work(server: Server, start: Start) -> None:
     """Upstream's names and ours."""
     running = start(*SERVING)
     server.bound.wait(10)
-    until(lambda: 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in ask(running, "/metrics")[1])
-    said = ask(running, "/metrics")[1]
+    until(lambda: 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in running.ask("/metrics")[1])
+    said = running.ask("/metrics")[1]
     assert [line for line in SHOWN if line not in said] == []
 
 
 def test_pages_for_people(start: Start) -> None:
     running = start("--enable-pprof", "--listen-address=127.0.0.1:0", "--default-queue=main")
-    flags = json.loads(ask(running, "/debug/flags")[1])
-    assert (flags["--default-queue"], "extender" in ask(running, "/debug/stacks")[1]) == ("main", True)
+    flags = json.loads(running.ask("/debug/flags")[1])
+    assert (flags["--default-queue"], "extender" in running.ask("/debug/stacks")[1]) == ("main", True)
 
 
 def test_one_address_for_everything(start: Start) -> None:
     running = start(*SERVING)
-    assert (ask(running, "/healthz")[0], ask(running, "/metrics")[0]) == (200, 200)
+    assert (running.ask("/healthz")[0], running.ask("/metrics")[0]) == (200, 200)
 
 
 def test_an_address_that_cannot_be_had(server: Server, start: Start) -> None:
