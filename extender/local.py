@@ -31,11 +31,14 @@ from extender.core.closing import queue_use
 from extender.core.conf import Conf
 from extender.core.reasons import Waiting
 from extender.loop import CarryOut, Cycle, Loop
+from extender.service import Service
+from extender.service import Settings as ExtenderSettings
 from webhook.admission import WebhookAdmission
 from webhook.settings import Settings as AdmissionSettings
 
-SCHEDULER, CONTROLLERS, ADMISSION = "scheduler", "controllers", "admission"
-COMPONENTS = (SCHEDULER, CONTROLLERS, ADMISSION)
+SCHEDULER, CONTROLLERS, ADMISSION, EXTENDER = "scheduler", "controllers", "admission", "extender"
+COMPONENTS = (SCHEDULER, CONTROLLERS, ADMISSION)  # what runs unless it is said otherwise
+KNOWN = (*COMPONENTS, EXTENDER)
 LIMIT = 30 * 86400.0  # seconds that a run goes on without settling
 _ROUNDS = 10_000  # of work within one second; more means that components undo each other's work
 
@@ -90,7 +93,7 @@ class Outcome:
 class Local:
     """One embedded cluster and what runs on it. `view`: what each component sees of the cluster (tests put faults in between).
 
-    `kubelet` may be replaced before the first second; `loop` and `manager` are None where the component is not wanted."""
+    `kubelet` may be replaced before the first second; `loop`, `manager`, `extender`: None where not wanted."""
 
     def __init__(
         self,
@@ -111,6 +114,7 @@ class Local:
         self.cluster = MemoryCluster(clock, seed=seed)
         self.loop: Loop | None = None
         self.manager: Manager | None = None
+        self.extender: Service | None = None
         self.queue_use: list[QueueUse] = []
         self.evictions: list[Eviction] = []
         self.cycles = 0
@@ -161,7 +165,7 @@ class Local:
         """Start the components. Done by the first second (or `create`) where nobody did."""
         self._begun = True
         self._ensure_queues()
-        for component in (CONTROLLERS, SCHEDULER):
+        for component in (CONTROLLERS, SCHEDULER, EXTENDER):
             if component in self.components:
                 self.restart(component)
         self.open_queues()
@@ -184,6 +188,12 @@ class Local:
         elif component == CONTROLLERS:
             self.manager = Manager(cluster, self.clock, self._controller_settings)
             self.manager.start()
+        elif component == EXTENDER:
+            if self.extender is not None:
+                self.extender.close()
+            settings = ExtenderSettings(barrier=0.0)  # while one request waits no other can come
+            self.extender = Service(cluster, self.conf, self.clock, settings)
+            self.extender.start()
 
     def _ensure_queues(self) -> None:
         """root and default are always there."""
@@ -229,6 +239,10 @@ class Local:
         self.settle()
         if self.loop is not None:
             self.loop.step()
+            self.settle()
+        elif self.extender is not None:
+            self.extender.feed()
+            self.extender.survey()
             self.settle()
         end = self._second() + 1.0
         due = self._parts_due()

@@ -121,6 +121,14 @@ def _queues(played: Played, wanted: Mapping[str, Mapping[str, Any]]) -> Faults:
                 yield f"{name}: {key}: want {value}, got {status.get(key, 0)}"
 
 
+def _responses(played: Played, wanted: list[Mapping[str, Any]]) -> Faults:
+    for check in wanted:
+        if check["call"] not in played.responses:
+            yield f"{check['call']}: there was no answer"
+        elif (fault := paths.fault(played.responses[check["call"]], check)) is not None:
+            yield f"{check['call']}: {fault}"
+
+
 CHECKS: dict[str, Callable[[Played, Any], Faults]] = {
     "bound": _bound,
     "unbound": _unbound,
@@ -128,6 +136,7 @@ CHECKS: dict[str, Callable[[Played, Any], Faults]] = {
     "podgroups": _phases("PodGroup"),
     "jobs": _phases("Job"),
     "queues": _queues,
+    "responses": _responses,
 }
 
 

@@ -98,12 +98,16 @@ PREDICATES: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
+_OF_ALL = ("equalsUnordered", "allBetween")  # about all that `[*]` finds, taken together
+
+
 def fault(obj: Any, check: Mapping[str, Any]) -> str | None:
     """What is wrong with the object by a check `{path, <predicate>}`; None where the predicate holds for all it finds."""
     name = next((key for key in check if key in PREDICATES), None)
     if name is None:
         raise ValueError(f"no predicate in {dict(check)}; known: {', '.join(PREDICATES)}")
-    for value in values_at(obj, check["path"]):
+    values = values_at(obj, check["path"])
+    for value in [values] if name in _OF_ALL and "[*]" in steps(check["path"]) else values:
         if not PREDICATES[name](value, check[name]):
             return f"{check['path']}: want {name} {check[name]!r}, got {value!r}"
     return None

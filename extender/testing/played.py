@@ -35,6 +35,7 @@ class Played:
     trouble: Trouble
     refused: dict[str, PumiceError] = field(default_factory=dict)  # step -> why
     accepted: list[str] = field(default_factory=list)
+    responses: dict[str, Any] = field(default_factory=dict)  # step -> what the extender answered, as JSON
     bound_after: list[dict[str, frozenset[str]]] = field(default_factory=list)  # per second: group -> its pods on nodes
     at: dict[float, dict[Kind, list[Json]]] = field(default_factory=dict)  # what was there at seconds asked for
     queue_depth: dict[float, int] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from prometheus_client import CollectorRegistry
 
 from extender import local
 from extender.actions import ACTIONS
@@ -29,6 +30,7 @@ from extender.cluster.port import Cluster
 from extender.core import conf
 from extender.local import Local
 from extender.plugins import PLUGINS
+from extender.server import create_app
 from extender.testing import cases, expectations
 from extender.testing.faults import Fault, Slow, Trouble, View
 from extender.testing.played import Played, kind_named
@@ -66,7 +68,7 @@ def _worked_out(i: int, operator: str | None, by: str | None) -> int:
 
 def out_of_scope(case: Mapping[str, Any]) -> str | None:
     """What the story needs that there is nothing for yet; None where it can be played."""
-    strange = [name for name in case["config"]["components"] if name not in local.COMPONENTS]
+    strange = [name for name in case["config"]["components"] if name not in local.KNOWN]
     listed = case["config"].get("scheduler") or {"actions": "", "tiers": []}
     strange += [name for part in listed["actions"].split(",") if (name := part.strip()) and name not in ACTIONS]
     strange += [p["name"] for tier in listed["tiers"] for p in tier["plugins"] if p["name"] not in PLUGINS]
@@ -146,7 +148,7 @@ class Story:
 
     def _do(self, step: Json, name: str) -> None:
         try:
-            self._take_step(self.resolved(step))
+            self._take_step(self.resolved(step), name)
         except PumiceError as error:
             self.played.refused[name] = error
         else:
@@ -154,7 +156,7 @@ class Story:
         if local.CONTROLLERS not in self.local.components:
             self.local.open_queues()
 
-    def _take_step(self, step: Json) -> None:
+    def _take_step(self, step: Json, name: str) -> None:
         cluster = self.local.cluster
         if "create" in step:
             for obj in expand(step["create"]):
@@ -171,10 +173,20 @@ class Story:
             self._trouble.faults.append(Fault(**step["fault"]))
         elif "slow" in step:
             self._slow.slow(**step["slow"])
+        elif "http" in step:
+            self.played.responses[name] = self._ask(step["http"])
         elif "delayWatch" in step:
             self._trouble.delay(step["delayWatch"]["kind"], step["delayWatch"]["seconds"])
         elif "advance" not in step:
             raise ValueError(f"a step of no known type: {', '.join(step)}")
+
+    def _ask(self, request: Json) -> Any:
+        """What the extender answers, as it would over the wire."""
+        service = self.local.extender
+        assert service is not None, f"no {request['component']} runs"
+        service.feed()
+        app = create_app(service, CollectorRegistry())
+        return app.test_client().post(f"/{request['verb']}", json=request["body"]).get_json()
 
     def _target(self, named: Json) -> tuple[Kind, Key]:
         kind = kind_named(named["kind"])
