@@ -11,8 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from extender.core import status as st
 from extender.core.amounts import ceiling, largest_share
-from extender.core.axis import CPU, MEMORY
-from extender.core.quotas import queue_sums
+from extender.core.axis import CPU, MEMORY, IntNR
 from extender.core.session import Session
 from extender.metrics.names import (
     JOB_SHARE,
@@ -64,8 +63,12 @@ def _plugin(ssn: Session, *names: str) -> Any:
 
 
 def of_queues(ssn: Session) -> Iterator[GaugeMetricFamily]:
-    sums, plugin = queue_sums(ssn), _plugin(ssn, "proportion", "capacity")
-    amounts: dict[str, Any] = {"allocated": sums.allocated, "request": sums.request, "capacity": ceiling(ssn.queues.capability)}
+    plugin = _plugin(ssn, "proportion", "capacity")
+    amounts: dict[str, Any] = {
+        "allocated": _by_queue(ssn, ssn.job_allocated),
+        "request": _by_queue(ssn, ssn.jobs.allocated + ssn.jobs.pending),
+        "capacity": ceiling(ssn.queues.capability),
+    }
     if plugin is not None:
         limits = getattr(plugin, "limits", None)
         amounts |= {
@@ -85,6 +88,14 @@ def of_queues(ssn: Session) -> Iterator[GaugeMetricFamily]:
             over = getattr(plugin, "overused", None)
             overused.add_metric((name,), bool(over(ssn, row)) if over is not None else its > 1)
     yield from (weight, share, overused)
+
+
+def _by_queue(ssn: Session, amounts: IntNR) -> IntNR:
+    """(J, R) -> (Q, R)."""
+    total = np.zeros((len(ssn.queues), amounts.shape[1]), dtype=np.int64)
+    live = np.flatnonzero(ssn.jobs.queue >= 0)
+    np.add.at(total, ssn.jobs.queue[live], amounts[live])
+    return total
 
 
 def _amounts(ssn: Session, family: str, rows: Any) -> Iterator[GaugeMetricFamily]:
