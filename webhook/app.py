@@ -6,6 +6,7 @@ of text: 400 unreadable, 404, 405, 411 no length, 413 too long, 415 not JSON, 50
 from __future__ import annotations
 
 import logging
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -120,6 +121,9 @@ def create_app(site: Site, enabled: Sequence[str]) -> Flask:
 
 def _body() -> bytes:
     """Raises an HTTPException where there is none that we would read."""
+    wire = request.environ.get("gunicorn.socket")
+    if wire is not None and not isinstance(wire, ssl.SSLSocket):  # the health address
+        raise _refusal(HTTPStatus.NOT_FOUND)
     if request.mimetype != JSON:
         raise _refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
     if request.content_length is None:

@@ -156,6 +156,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
 
     # --- the loop ---------------------------------------------------------------------------------------------------------
 
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """At the end whoever comes is refused at once; otherwise they would wait in the backlog for nobody."""
+        super().set_accept_enabled(enabled)
+        if not self.alive:
+            for listener in self.sockets:
+                listener.close()
+
     def accept(self, listener: socket.socket) -> None:
         try:
             sock, peer = listener.accept()
