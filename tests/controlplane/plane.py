@@ -58,7 +58,7 @@ class Plane:
         self._commands: dict[str, list[str]] = {}
         self.processes = Processes(folder)
         self._admin = admin = self.authority.client("admin", "admin", ["system:masters"])
-        self.kubeconfig = self.write_kubeconfig("admin", {"client-certificate": admin.certificate, "client-key": admin.key})
+        self.kubeconfig = self.write_kubeconfig("admin", _certified(admin))
         self._http = urllib3.PoolManager(ca_certs=str(self.authority.certificate), cert_file=str(admin.certificate),
                                          key_file=str(admin.key), retries=False)  # fmt: skip
 
@@ -146,21 +146,30 @@ class Plane:
         if name == API_SERVER:
             self.await_api_server()
 
+    def forget_the_past(self) -> None:
+        """Compact etcd: what it kept of older versions is gone. The API server still remembers kinds that it caches."""
+        version = self.request("GET", "/api/v1/namespaces")[1]["metadata"]["resourceVersion"]
+        done = self._http.request("POST", f"{self._etcd}/v3/kv/compaction", json={"revision": version, "physical": True})
+        assert done.status == 200, done.data
+
     # --- who asks ---
 
     def kubeconfig_of(self, user: str, groups: Iterable[str] = ()) -> Path:
         """A kubeconfig of a user with a client certificate."""
         name = user.replace(":", "-")
         pair: Pair = self.authority.client(name, user, groups)
-        return self.write_kubeconfig(name, {"client-certificate": pair.certificate, "client-key": pair.key})
+        return self.write_kubeconfig(name, _certified(pair))
 
     def kubeconfig_of_service_account(self, namespace: str, name: str, seconds: int = 3600) -> Path:
         """A kubeconfig with a token of a service account, which must be there."""
+        return self.write_kubeconfig(f"{namespace}-{name}", {"token": self.token_of(namespace, name, seconds)})
+
+    def token_of(self, namespace: str, name: str, seconds: int = 3600) -> str:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         status, answer = self.request("POST", path, {"spec": {"expirationSeconds": seconds}})
         if status != 201:
             raise NotReady(f"no token for {namespace}/{name}: {answer.get('message')}")
-        return self.write_kubeconfig(f"{namespace}-{name}", {"token": answer["status"]["token"]})
+        return str(answer["status"]["token"])
 
     def write_kubeconfig(self, name: str, user: Mapping[str, object], server: str = "") -> Path:
         """`user`: how to authenticate, in a kubeconfig's words; `server`: another address than that of the API server."""
@@ -168,7 +177,7 @@ class Plane:
         config = {
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": name, "user": {key: str(value) for key, value in user.items()}}],
+            "users": [{"name": name, "user": dict(user)}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": name}}],
         }  # fmt: skip
         file = self.folder / f"{name}.kubeconfig"
@@ -230,6 +239,10 @@ class Plane:
         _, answer = self.request("GET", f"{_CRD_PATH}/{crd}")
         conditions = answer.get("status", {}).get("conditions", ())
         return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def _certified(pair: Pair) -> dict[str, str]:
+    return {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
 
 
 def start(programs: Path, *, controllers: bool = True, nodes: bool = True, scheduler: Config | None = None,
