@@ -14,9 +14,9 @@ from typing import NoReturn
 
 from extender.api.errors import PumiceError, UsageError
 from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit
+from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.logs import configure
 from extender.cluster.options import ClientOptions, GateOptions, LogOptions, split_address
-from extender.cluster.port import Cluster
 from webhook.routes import enabled_paths
 from webhook.settings import DEFAULT_PATHS, Settings
 from webhook.tls import TlsFiles
@@ -74,14 +74,10 @@ class Options:
         )
 
 
-def connect(client: ClientOptions) -> Cluster:
-    from extender.cluster.clock import SystemClock
-    from extender.cluster.connection import Connection, loader
-    from extender.cluster.kubernetes import KubernetesCluster
-
-    clock = SystemClock()
-    connection = Connection(loader(client.kubeconfig, "", client.master), clock, PROGRAM)
-    return KubernetesCluster(connection, rate=client.kube_api_qps, burst=client.kube_api_burst, clock=clock)
+def cluster_of(client: ClientOptions) -> KubernetesCluster:
+    """Called in each worker. Raises ConfError."""
+    return connect(client.kubeconfig, master=client.master, rate=client.kube_api_qps, burst=client.kube_api_burst,
+                   user_agent=PROGRAM)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -108,11 +104,12 @@ def _serve(options: Options, settings: Settings) -> int:
     try:
         from webhook.serving import Plan, Server
 
+        cluster_of(options.client).close()  # what is wrong with the configuration is told once, here
         health = split_address(options.healthz_address, "healthz-address") if options.enable_healthz else None
         plan = Plan(
             settings,
             TlsFiles(options.tls_cert_file, options.tls_private_key_file, options.ca_cert_file),
-            partial(connect, options.client),
+            partial(cluster_of, options.client),
             address=(options.listen_address, options.port),
             health_address=health,
             admission_conf=options.admission_conf,

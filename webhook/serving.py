@@ -6,6 +6,7 @@ listeners, and a folder in which their metrics are summed."""
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,9 +17,11 @@ from typing import Any
 from flask import Flask
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
+from gunicorn.errors import HaltServer
 from prometheus_client.multiprocess import mark_process_dead
 
 from extender.cluster.clock import Clock, SteadyClock
+from extender.cluster.logs import about
 from extender.cluster.port import Cluster
 from extender.cluster.worker import PatientWorker
 from webhook.app import LONGEST_BODY, Site, create_app
@@ -95,6 +98,14 @@ class Server(BaseApplication):  # type: ignore[misc]
         }
         for name, value in values.items():
             self.cfg.set(name, value)
+
+    def run(self) -> None:
+        """Ends with SystemExit."""
+        try:
+            super().run()
+        except HaltServer as why:  # gunicorn raises it once more while it cleans up
+            log.error("no worker could start", extra=about(reason=why.reason))
+            sys.exit(why.exit_status)
 
     def load(self) -> Flask:
         """In a worker: everything that has threads or connections."""
