@@ -118,7 +118,7 @@ def _calls_of(file: Path) -> Iterator[Need]:
         if receiver.endswith("cluster") and verb in _VERBS and kind is not None:
             parts = [each.value.value for each in node.keywords
                      if each.arg == "subresource" and isinstance(each.value, ast.Constant)]  # fmt: skip
-            yield from of(kind, _VERBS[verb], part=parts[0] if parts else "")
+            yield from of(kind, _VERBS[verb], part=str(parts[0]) if parts else "")
 
 
 def _operations_of(file: Path) -> Iterator[tuple[str, Kind]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -31,10 +30,13 @@ def objects(folder: Path) -> list[Json]:
 @cache
 def installed() -> tuple[Json, ...]:
     """What base/ installs, the CRDs aside. Not to be changed."""
-    parts = ([obj for obj in objects(MANIFESTS / part)] for part in PARTS)
-    optional = {"pods-mutate-resource-groups.yaml"}
-    extra = [obj for name in optional for obj in documents((MANIFESTS / "webhooks" / name).read_text())]
-    return tuple(obj for obj in itertools.chain.from_iterable(parts) if obj not in extra)
+    return tuple(obj for part in PARTS for file in resources(MANIFESTS / part) for obj in documents(file.read_text()))
+
+
+def resources(folder: Path) -> list[Path]:
+    """The files that a kustomization names."""
+    (kustomization,) = documents((folder / "kustomization.yaml").read_text())
+    return [folder / name for name in kustomization.get("resources", ()) if (folder / name).is_file()]
 
 
 def of_kind(objs: Iterable[Json], kind: str) -> dict[str, Json]:

@@ -12,11 +12,11 @@ from tests.manifests.needs import Named, Need
 from tests.manifests.reading import MANIFESTS, documents, installed, objects, of_kind
 
 SETTINGS = {Named(need, "volcano-controller-configmap") for need in needs.followed(CONFIG_MAP)}
-WANTED = {
-    "scheduler": needs.scheduler() | needs.lease("volcano"),
-    "controllers": needs.controllers() | needs.lease("vc-controller-manager") | SETTINGS,
-    "admission": needs.admission(),
-    "certs": needs.certificates() | needs.lease("vc-certs"),
+WANTED: dict[str, set[Need | Named]] = {
+    "scheduler": {*needs.scheduler(), *needs.lease("volcano")},
+    "controllers": {*needs.controllers(), *needs.lease("vc-controller-manager"), *SETTINGS},
+    "admission": {*needs.admission()},
+    "certs": {*needs.certificates(), *needs.lease("vc-certs")},
 }
 
 
