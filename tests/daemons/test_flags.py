@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller import cli as controllers
+from extender import cli as scheduler
 from extender.api.errors import UsageError
-from extender.cluster.flags import DURATION, LIST, SWITCHES, Asked, flag, group, parse, parse_or_exit
+from extender.cluster.flag_pages import documentation
+from extender.cluster.flags import DURATION, LIST, SWITCHES, Asked, flag, group, parse, parse_or_exit, rows
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "flags.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +158,65 @@ def test_a_program_answers_mistakes_with_status_2(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit) as end:
         parse_or_exit(Options(), ["--nope"], {}, "program")
     assert (end.value.code, capsys.readouterr().err.startswith("error: unknown flag: --nope")) == (2, True)
+
+
+def test_the_page_is_current(update: bool) -> None:
+    """docs/flags.md, made of the declarations."""
+    text = documentation({"vc-scheduler": scheduler.Options(), "vc-controller-manager": controllers.Options()})
+    if update:
+        PAGE.write_text(text)
+    assert PAGE.read_text() == text, "pytest tests/daemons --update writes it anew"
+
+
+SCHEDULER_DEFAULTS = {
+    "scheduler-name": "volcano", "scheduler-conf": "", "disable-default-scheduler-config": "false", "schedule-period": "1s",
+    "default-queue": "default", "node-selector": "", "resource-sync-timeout": "1m0s", "cache-dumper": "true",
+    "cache-dump-dir": "/tmp", "enable-pprof": "false", "scheduler-sharding-mode": "none", "scheduler-sharding-name": "volcano",
+    "minimum-feasible-nodes": "100", "minimum-percentage-nodes-to-find": "5", "percentage-nodes-to-find": "0",
+    "node-worker-threads": "20", "gate-removal-worker-num": "5", "priority-class": "true", "csi-storage": "true",
+    "ignored-provisioners": "", "resync-period": "0s", "plugins-dir": "", "master": "", "kubeconfig": "", "kube-api-qps": "2000",
+    "kube-api-burst": "2000", "leader-elect": "true", "leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
+    "leader-elect-retry-period": "2s", "leader-elect-resource-lock": "leases", "lock-object-namespace": "",
+    "leader-elect-resource-namespace": "volcano-system",
+    "enable-healthz": "false", "healthz-address": ":11251", "enable-metrics": "false",
+    "listen-address": ":8080", "ca-cert-file": "", "tls-cert-file": "", "tls-private-key-file": "", "feature-gates": "",
+}  # fmt: skip
+CONTROLLER_DEFAULTS = {
+    "controllers": "*,-sharding-controller", "scheduler-name": "volcano", "worker-threads": "3",
+    "worker-threads-for-cronjob": "3", "worker-threads-for-podgroup": "5", "worker-threads-for-queue": "5",
+    "worker-threads-for-gc": "1", "max-requeue-num": "15",
+    "inherit-owner-annotations": "true", "listen-address": ":8081", "kube-api-qps": "50", "kube-api-burst": "100",
+    "leader-elect-resource-name": "vc-controller-manager", "leader-elect": "true", "healthz-address": ":11251",
+    "shard-sync-period": "1m0s", "enable-node-event-trigger": "true", "sharding-configmap": "volcano-sharding-configmap",
+    "sharding-configmap-namespace": "volcano-system",
+}  # fmt: skip
+
+
+REFERENCE = {
+    "vc-scheduler": (scheduler.Options(), SCHEDULER_DEFAULTS),
+    "vc-controller-manager": (controllers.Options(), CONTROLLER_DEFAULTS),
+}
+
+
+@pytest.mark.parametrize(("options", "want"), REFERENCE.values(), ids=REFERENCE)
+def test_flags_and_defaults_are_those_of_the_reference(options: Any, want: dict[str, str]) -> None:
+    shown = {row.name: row.flag.kind.show(row.default) for row in rows(options)}
+    assert {name: shown.get(name) for name in want} == want
+
+
+CHARTS = {
+    "the scheduler's": (
+        scheduler.Options(),
+        "--logtostderr --scheduler-conf=/volcano.scheduler/volcano-scheduler.conf --enable-healthz=true --enable-metrics=true "
+        "--leader-elect=false --kube-api-qps=2000 --kube-api-burst=2000 --schedule-period=1s --node-worker-threads=20 -v=3 2>&1"),
+    "the controllers'": (
+        controllers.Options(),
+        "--logtostderr --enable-healthz=true --enable-metrics=true --leader-elect=false --kube-api-qps=50 --kube-api-burst=100 "
+        "--worker-threads=3 --worker-threads-for-gc=5 --worker-threads-for-podgroup=5 -v=4 2>&1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "line"), CHARTS.values(), ids=CHARTS)
+def test_command_lines_of_the_reference_s_chart(options: Any, line: str) -> None:
+    """They stand as they are."""
+    parse(options, line.split(), {}, "program").options.check()
