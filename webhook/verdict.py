@@ -52,6 +52,8 @@ def json_patch(before: Any, after: Any) -> list[Json]:
 
 
 def _steps(pointer: str, before: Any, after: Any) -> Iterator[Json]:
+    if before is after:  # handlers copy only what they change
+        return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in before:
             if key not in after:
