@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -143,7 +144,12 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     dumps: dict[int, Callable[[], None]] = {}
     if options.cache_dumper:
         dumps = {signal.SIGUSR1: standalone.ask_for_dump, signal.SIGUSR2: standalone.ask_for_dump}
-    daemon = Daemon(standalone.run, election, servers, dumps)
+
+    def work(stop: threading.Event) -> None:
+        standalone.run(stop)
+        writes.close()
+
+    daemon = Daemon(work, election, servers, dumps)
     health.alive |= {"work": daemon.alive, "loop": standalone.alive}
     health.ready |= {"shutdown": daemon.stopping, "informer-sync": standalone.ready}
     metrics[LEADER].set_function(lambda: float(daemon.works()))

@@ -13,7 +13,7 @@ from extender.api.errors import ClusterError, Conflict, NotFound
 from extender.api.meta import POD, Json, Key, Kind, format_time
 from extender.api.operations import Bind, Create, Delete, Emit, Evict, Operation, Patch, PatchStatus
 from extender.cluster.clock import Clock
-from extender.cluster.events import EventRecorder
+from extender.cluster.events import EventRecorder, Recorder
 from extender.cluster.pod_rules import with_condition
 from extender.cluster.port import Cluster
 
@@ -29,7 +29,7 @@ class Report:
 
 
 def apply(cluster: Cluster, operations: Iterable[Operation], *, clock: Clock,
-          on_failure: OnFailure = lambda *_: None, events: EventRecorder | None = None) -> Report:
+          on_failure: OnFailure = lambda *_: None, events: Recorder | None = None) -> Report:
     """Carry out the operations. `events`: keep one per component, so that repeats are folded across calls."""
     writer = _Applier(cluster, clock, events or EventRecorder(clock))
     done, failures = 0, []
@@ -44,7 +44,7 @@ def apply(cluster: Cluster, operations: Iterable[Operation], *, clock: Clock,
 
 
 class _Applier:
-    def __init__(self, cluster: Cluster, clock: Clock, events: EventRecorder) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock, events: Recorder) -> None:
         self._cluster = cluster
         self._clock = clock
         self._events = events

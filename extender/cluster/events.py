@@ -10,6 +10,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Protocol
 
 from extender.api.errors import AlreadyExists, ClusterError, NotFound
 from extender.api.meta import EVENT, Json, Key, Time, format_time
@@ -19,6 +20,12 @@ from extender.cluster.port import Cluster
 
 REMEMBERED = 4096  # events; client-go's LRU has the same size
 LONGEST_WAIT = 300.0  # seconds
+
+
+class Recorder(Protocol):
+    """Takes events. An EventRecorder writes them; others may do so later."""
+
+    def emit(self, cluster: Cluster, emit: Emit) -> None: ...
 
 
 @dataclass(slots=True)

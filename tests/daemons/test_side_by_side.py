@@ -113,3 +113,52 @@ def test_each_binding_is_measured(clock: VirtualClock) -> None:
     carry_out(writes, Together(clock), [bind("a-0"), bind("b-0"), running])
     writes.close()
     assert (len(measured), all(seconds >= 0 for seconds in measured)) == (2, True)
+
+
+class Slow(Together):
+    """Nothing is created before `go` is set."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.go = threading.Event()
+        self.go.set()
+        super().__init__(clock)
+        self.go.clear()
+
+    def create(self, kind: Kind, obj: Json, *, dry_run: bool = False) -> Json:
+        self.go.wait(10)
+        return super().create(kind, obj, dry_run=dry_run)
+
+
+def test_events_about_bindings_hold_no_binding_up(clock: VirtualClock) -> None:
+    """They are written behind; closing waits for them."""
+    cluster = Slow(clock)
+    writes = SideBySide(2)
+    carry_out(writes, cluster, [bind(f"a-{i}") for i in range(WORKERS)])
+    before = len(cluster.list(EVENT).objects)
+    cluster.go.set()
+    writes.close()
+    assert (before, len(cluster.list(EVENT).objects)) == (0, WORKERS)
+
+
+def test_an_event_that_cannot_be_written_changes_nothing(
+    writes: SideBySide, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Together(clock)
+
+    def refused(*_: object, **__: object) -> Json:
+        raise Unavailable("no events today")
+
+    monkeypatch.setattr(cluster, "create", refused)
+    failures = carry_out(writes, cluster, [bind("a-0")])
+    assert (failures, cluster.get(POD, Key("default", "a-0"))["spec"]["nodeName"]) == ([], "n1")
+
+
+def test_events_have_an_end(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits is bounded; the binding itself is not touched."""
+    monkeypatch.setattr("extender.cluster.side_by_side.BEHIND", 2)
+    cluster = Slow(clock)
+    writes = SideBySide(2)
+    failures = carry_out(writes, cluster, [bind(f"a-{i}") for i in range(WORKERS)])
+    cluster.go.set()
+    writes.close()
+    assert (failures, len(cluster.list(EVENT).objects)) == ([], 2)
