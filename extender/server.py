@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import ssl
 import threading
@@ -187,6 +188,9 @@ class Server:
         self._worker.handle_exit(0, None)
         self._thread.join(timeout)
         self._socket.close()
+        self._worker.tmp.close()
+        for end in self._worker.PIPE:
+            os.close(end)
 
 
 class _Application:

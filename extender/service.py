@@ -39,6 +39,7 @@ VERBS = ("filter", "prioritize", "bind", "preempt")
 NOT_SYNCED = "node cache not synced"
 _POLL = 1.0  # seconds that a thread waits for an event before it looks whether it is to end
 _BACKOFF = 2.0
+_WRITES = 32  # bindings on their way to the API server at once, however large the gang that starts
 _CATCH_UP = 1.0  # seconds that a verb waits for a pod which kube-scheduler knows already
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class Service:
         self._followers += [Follower(cluster, kind, optional=True) for kind in conf.kinds]
         self._events = EventRecorder(clock, "pumice-extender")
         self._doubtful: set[tuple[Kind, Key]] = set()
+        self._writing = threading.BoundedSemaphore(_WRITES)
         self._stop = threading.Event()
 
     # --- one after the other, for whoever has a single thread -------------------------------------------------------------
@@ -266,12 +268,13 @@ class Service:
 
     def _write(self, bind: Bind) -> None:
         """A pod that is on this very node already is bound, whoever did it."""
-        try:
-            self._cluster.bind(bind.pod, bind.node, uid=bind.uid)
-        except Conflict:
-            pod = self._cluster.get(POD, bind.pod)
-            if pod["spec"].get("nodeName") != bind.node or (bind.uid and uid_of(pod) != bind.uid):
-                raise
+        with self._writing:
+            try:
+                self._cluster.bind(bind.pod, bind.node, uid=bind.uid)
+            except Conflict:
+                pod = self._cluster.get(POD, bind.pod)
+                if pod["spec"].get("nodeName") != bind.node or (bind.uid and uid_of(pod) != bind.uid):
+                    raise
 
     # --- writes that failed -------------------------------------------------------------------------------------------------
 

@@ -54,8 +54,7 @@ def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbe
     group = ssn.jobs.group[job]
     assert group is not None
     if not ssn.queue_is_open(row):
-        state = ssn.queues.queue[row].status.state or "without a state"
-        return Waiting(name, Reason.QUEUE_CLOSED, f"queue {queue} is {state}: it takes no new work", numbers)
+        return Waiting(name, Reason.QUEUE_CLOSED, _closed(ssn, queue, row), numbers)
     asked = ssn.axis.quantities(group.spec.min_resources)
     beyond = _beyond(ssn, asked, row)
     if beyond:
@@ -63,6 +62,11 @@ def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbe
     refusals = ssn.enqueue_refusals.get(job, [])
     text = "; ".join(dict.fromkeys(refusal.text for refusal in refusals)) or "it has not been let in yet"
     return Waiting(name, Reason.NOT_ADMITTED, text, numbers | {k: v for refusal in refusals for k, v in refusal.numbers.items()})
+
+
+def _closed(ssn: Session, queue: str, row: int) -> str:
+    state = ssn.queues.queue[row].status.state or "without a state"
+    return f"queue {queue} is {state}: it takes no new work"
 
 
 def _beyond(ssn: Session, asked: IntR, row: int) -> str:
@@ -97,6 +101,8 @@ def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: 
         causes = merged(errors)
         reason = Reason.NEVER_FITS if worst.never else _cause(causes)
         return Waiting(name, reason, f"{_lack(ssn, job)}{worst}", numbers | {"causes": dict(worst.counts), "nodes": worst.nodes})
+    if job in ssn.over_limit and not ssn.queue_is_open(row):
+        return Waiting(name, Reason.QUEUE_CLOSED, _closed(ssn, queue, row), numbers)
     if job in ssn.over_limit or ssn.overused(row):
         request = ssn.over_limit.get(job)
         if request is None:
