@@ -43,11 +43,11 @@ class Hold:
 
 
 class GangBooks:
-    """All holds. `version` counts what those who wait for their gang want to hear of."""
+    """All holds. `turned` are gangs that have started or lost what was kept for them since somebody last looked."""
 
     def __init__(self, ttl: float = TTL) -> None:
         self.ttl = ttl
-        self.version = 0
+        self.turned: set[Key] = set()
         self._holds: dict[Key, Hold] = {}
         self._gang_of: dict[str, Key] = {}  # pod uid -> gang
 
@@ -87,7 +87,7 @@ class GangBooks:
     def start(self, held: Hold) -> None:
         if not held.started:
             held.started = True
-            self.version += 1
+            self.turned.add(held.gang)
 
     def settled(self, uid: str) -> Seat | None:
         """The pod has its node, or wants none any more."""
@@ -105,7 +105,7 @@ class GangBooks:
         held = self._holds.get(gang)
         if held is None:
             return []
-        self.version += 1
+        self.turned.add(gang)
         seats = held.unasked if only_unasked else list(held.seats.values())
         for seat in seats:
             self.settled(seat.bind.uid)
