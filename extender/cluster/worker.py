@@ -24,6 +24,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 HEAD_SECONDS = 5.0  # from the connection, or the first byte of a further request, to the end of its head
 REQUEST_SECONDS = 30.0  # ... to its end
 WRITE_SECONDS = 60.0
+HERE_SECONDS = 0.5  # ... of an answer that the loop itself gives
 LINGER_SECONDS = 2.0  # a client still sends what we do not want: its answer must not be cut off by a reset
 LONGEST_HEAD = 64 * 1024  # bytes
 HELD = 64 * 1024 * 1024  # bytes of unfinished requests in one worker; who goes beyond that is cut
@@ -57,6 +58,7 @@ class Client(TConn):  # type: ignore[misc]
         self.taken = bytearray()  # of the request that is coming in
         self.entire = True  # all of the request is in the buffer; otherwise it is refused unread
         self.idle = False
+        self.write_seconds = WRITE_SECONDS
         self.began = time.monotonic()
         self.timeout = self.began + HEAD_SECONDS
         self._longest_body = longest_body
@@ -144,11 +146,15 @@ class Client(TConn):  # type: ignore[misc]
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc]
-    """`tls` gives the context for each new connection, `plain` tells a listener without TLS by its port; set before a fork."""
+    """`tls` gives the context for each new connection, `plain` tells a listener without TLS by its port; set before a fork.
+
+    `waits_for_nothing` tells requests (by their bytes) whose short answer needs computing only: the loop gives it itself,
+    which costs half of a way through a thread."""
 
     tls: Callable[[], ssl.SSLContext]
     plain: frozenset[int] = frozenset()
     longest_body: int = 0
+    waits_for_nothing: Callable[[bytearray], bool] = staticmethod(lambda _: False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -203,9 +209,26 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             self._end(client)
 
     def _answer(self, client: Client) -> None:
+        if self.waits_for_nothing(client.taken) and not self._answer_here(client):
+            return  # one after the other from the same client goes by way of a thread: others have their turn
         self._unwatch(client)
         client.hand_over()
         self.enqueue_req(client)
+
+    def _answer_here(self, client: Client) -> bool:
+        """Whether one more request is there already. A client that does not take its answer at once is cut."""
+        client.hand_over()
+        client.write_seconds = HERE_SECONDS
+        stays = self.handle(client)
+        client.write_seconds = WRITE_SECONDS
+        try:
+            if stays:
+                return client.rest()
+            self._unwatch(client)
+            self._linger(client)
+        except (OSError, ValueError, Ended):
+            self._end(client)
+        return False
 
     def finish_request(self, conn: Client, fs: Future[bool]) -> None:
         """Called in the loop when a thread has answered."""
@@ -264,7 +287,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         """Answer the request in the buffer; whether the connection may stay."""
         req = None
         try:
-            conn.sock.settimeout(WRITE_SECONDS)
+            conn.sock.settimeout(conn.write_seconds)
             req = next(conn.parser)
             if not conn.entire:
                 req.force_close()

@@ -241,6 +241,21 @@ def test_slow_clients_hold_up_nobody(server: Running) -> None:
         assert CLOCK.now() - began < 20
 
 
+def test_clients_that_do_not_read_hold_up_nobody(server: Running) -> None:
+    """They send one request after the other and let the answers pile up."""
+    head = b"POST /jobs/mutate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REVIEW)
+    with ExitStack() as stack:
+        for _ in range(4):
+            greedy = stack.enter_context(server.secured())
+            greedy.settimeout(0.2)
+            with suppress(OSError):
+                for _ in range(20_000):
+                    greedy.sendall(head + REVIEW)
+        began = CLOCK.now()
+        assert server.ask()[0] == 200
+        assert CLOCK.now() - began < 20
+
+
 def test_a_client_that_sends_nothing_is_cut(server: Running) -> None:
     """Five seconds for a head (webhook/worker.py)."""
     with server.raw() as connection:
