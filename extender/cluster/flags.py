@@ -16,7 +16,7 @@ import argparse
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -258,7 +258,7 @@ def _read_switch(name: str, value: str) -> bool:
         raise UsageError(f"invalid value '{value}' for --{name}: {error}") from None
 
 
-def _parser(table: Iterator[Row] | Any, program: str, about: str) -> argparse.ArgumentParser:
+def _parser(table: Iterable[Row], program: str, about: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program, description=about, add_help=False, allow_abbrev=False,
                                      usage="%(prog)s [flags]", formatter_class=_Wide,
                                      epilog=f"Each flag has a variable of the environment: --some-flag is {PREFIX}SOME_FLAG. "
