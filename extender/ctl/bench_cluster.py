@@ -1,0 +1,103 @@
+"""pumice bench cluster: how fast a scheduler binds gangs on a real API server, and what that costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from extender.api.errors import UsageError
+from extender.cluster.clock import SystemClock
+from extender.cluster.connection import Connection, loader
+from extender.cluster.kubernetes import KubernetesCluster
+from extender.ctl import installing
+from extender.ctl.measuring import stages
+from extender.ctl.measuring.load import OWNER, Load, make_namespace, make_nodes, remove_all
+from extender.ctl.measuring.report import RAW, Idle, Stage, as_json, lines
+from extender.ctl.measuring.schedulers import NAME, OURS, chosen
+
+Say = Callable[[str], None]
+
+
+@click.command("cluster")
+@click.option("--kubeconfig", default="", help="File that says where the cluster is.  [default: $KUBECONFIG or ~/.kube/config]")
+@click.option("--nodes", type=click.IntRange(1), default=500, show_default=True, help="Fake nodes of 32 CPU, 256Gi, 110 pods.")
+@click.option("--gangs", type=click.IntRange(1), default=10, show_default=True, help="Number of gangs.")
+@click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
+@click.option(
+    "--scheduler",
+    "schedulers",
+    multiple=True,
+    metavar="COMMAND",
+    help="'pumice', a path of kube-scheduler, or any command, {kubeconfig} and {name} filled in. May be repeated.",
+)
+@click.option("--scheduler-name", default="", help=f"schedulerName of the pods.  [default: {NAME}; kube-scheduler's own for it]")
+@click.option("--raw", is_flag=True, help="Measure the API server's own limit: 8 connections that bind, nothing that decides.")
+@click.option("--plain", is_flag=True, help="Pods without groups.")
+@click.option("--idle", type=click.FloatRange(1.0), metavar="SECONDS", help="All pods run already: what nothing to do costs.")
+@click.option("--timeout", type=click.FloatRange(1.0), default=300.0, show_default=True, help="Seconds for one scheduler.")
+@click.option("--node-label", "labels", multiple=True, metavar="NAME=VALUE", help="Further labels of the nodes. May be repeated.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequence[str], scheduler_name: str,
+            raw: bool, plain: bool, idle: float | None, timeout: float, labels: Sequence[str], output: str) -> None:  # fmt: skip
+    """Make fake nodes and gangs on a cluster, run a scheduler on them, tell how fast it binds and what it uses.
+
+    Nothing runs on the fake nodes, and what was made is removed in the end. Ours is measured where --scheduler names none.
+    """
+    if idle and raw:
+        raise UsageError("--raw and --idle cannot be measured together")
+    path = kubeconfig or os.environ.get("KUBECONFIG", "") or str(Path("~/.kube/config").expanduser())
+    deciders = [chosen(each, scheduler_name, path) for each in schedulers or (() if raw else (OURS,))]
+    more = _labels(labels)
+    connection = Connection(loader(path), SystemClock(), OWNER)
+    server = KubernetesCluster(connection)
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    measured: list[Stage | Idle] = []
+    with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, _prepared(server, nodes, more, say) as namespace:
+        site = stages.Site(server, connection, nodes, Path(folder), timeout)
+        if raw:
+            say(RAW)
+            measured.append(stages.raw(site, Load(namespace, NAME, gangs, size, plain)))
+        for decider in deciders:
+            say(decider.name)
+            load = Load(namespace, decider.scheduler_name, gangs, size, plain)
+            measured.append(stages.idle(site, load, decider, idle) if idle else stages.scheduled(site, load, decider))
+    click.echo(json.dumps(as_json(nodes, measured), indent=2) if output == "json" else "\n".join(lines(nodes, measured)))
+
+
+@contextmanager
+def _prepared(server: KubernetesCluster, nodes: int, labels: dict[str, str], say: Say) -> Iterator[str]:
+    """Kinds, namespace and nodes; the namespace's name. What an earlier run left is removed first, all in the end."""
+    remove_all(server)
+    installed = installing.install_crds(server, OWNER)
+    try:
+        installed += installing.install_queues(server, OWNER)
+        installing.open_queues(server, OWNER)
+        namespace = f"{OWNER}-{secrets.token_hex(3)}"
+        make_namespace(server, namespace)
+        say(f"making {nodes:,} nodes")
+        make_nodes(server, nodes, SystemClock().now(), labels)
+        yield namespace
+    finally:
+        say("cleaning up")
+        remove_all(server)
+        for each in reversed(installed):
+            if each.made:
+                installing.remove(server, each.kind, each.key)
+
+
+def _labels(words: Sequence[str]) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            raise UsageError(f"--node-label: '{name}' must be NAME=VALUE")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,91 @@
+"""A scheduler as a process of ours: started, looked at, ended, and what it used.
+
+CPU seconds are those of the whole life of the process and of the processes it waited for. Peak memory is read from /proc
+before the end, since what the system tells afterwards begins with the memory of whoever started the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 30.0  # seconds from SIGTERM to SIGKILL
+_LOOK = 0.02
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    cpu_seconds: float
+    peak_mebibytes: float
+
+
+class Child:
+    """Runs from construction to `end`. What it says goes to the file `log`. Raises OSError where it cannot be started."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self.log = log
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        self._used: tuple[float, float] | None = None  # CPU seconds, peak as the system tells it; once it has ended
+        self._peak = 0.0
+
+    @property
+    def status(self) -> int | None:
+        """Of its exit; None: it runs."""
+        if self._used is None:
+            self._reap(os.WNOHANG)
+        return self._process.returncode
+
+    def cpu_seconds(self) -> float:
+        """Until now."""
+        if self._used is not None:
+            return self._used[0]
+        fields = self._proc("stat").rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / _TICKS if fields else 0.0
+
+    def resident_mebibytes(self) -> float:
+        return self._memory("VmRSS")
+
+    def end(self) -> Usage:
+        """Its end if it still runs, and what it used."""
+        self._peak = max(self._peak, self._memory("VmHWM"))
+        if self.status is None:
+            self._process.send_signal(signal.SIGTERM)
+            deadline = time.monotonic() + PATIENCE
+            while self.status is None and time.monotonic() < deadline:
+                time.sleep(_LOOK)
+            if self.status is None:
+                self._process.kill()
+                self._reap(0)
+        assert self._used is not None
+        seconds, told = self._used
+        return Usage(seconds, self._peak or told)
+
+    def says(self, characters: int = 2000) -> str:
+        """The end of what it said."""
+        return self.log.read_text(errors="replace")[-characters:]
+
+    def _reap(self, options: int) -> None:
+        pid, status, used = os.wait4(self._process.pid, options)
+        if pid:
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self._used = used.ru_utime + used.ru_stime, used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+
+    def _memory(self, name: str) -> float:
+        for line in self._proc("status").splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+    def _proc(self, name: str) -> str:
+        """Empty where the system has no /proc, and where the process is gone."""
+        try:
+            return Path(f"/proc/{self._process.pid}/{name}").read_text()
+        except OSError:
+            return ""
