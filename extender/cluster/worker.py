@@ -222,10 +222,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         stays = self.handle(client)
         client.write_seconds = WRITE_SECONDS
         try:
-            if stays:
-                return client.rest()
-            self._unwatch(client)
-            self._linger(client)
+            if not stays:
+                self._unwatch(client)
+                self._linger(client)
+            elif client.rest():
+                return True
+            elif client not in self._waiting:  # it came from a thread
+                self._watch(client, self._readable)
         except (OSError, ValueError, Ended):
             self._end(client)
         return False

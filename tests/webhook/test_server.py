@@ -115,7 +115,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """One for all tests that leave it as it was; whatever they did, it wrote no traceback."""
     running = start(tmp_path_factory.mktemp("webhook"))
     yield running
+    began = CLOCK.now()
     assert end(running) == 0
+    assert CLOCK.now() - began < 8, "a connection that is nobody's held up the end"
     assert "Traceback" not in running.log
 
 
@@ -144,7 +146,10 @@ def test_reviews_that_come_at_once_are_answered_in_order(server: Running) -> Non
         got = b""
         while got.count(b'"uid":') < len(uids):
             got += connection.recv(65536)
-    assert re.findall(rb'"uid":"(\w+)"', got) == [uid.encode() for uid in uids]
+        connection.sendall(requests)
+        while got.count(b'"uid":') < 2 * len(uids):
+            got += connection.recv(65536)
+    assert re.findall(rb'"uid":"(\w+)"', got) == 2 * [uid.encode() for uid in uids]
 
 
 def test_a_body_in_pieces(server: Running) -> None:
