@@ -31,7 +31,6 @@ from extender.cluster.port import Cluster
 from extender.cluster.serving import Answer, HttpServer, Page, Request
 from extender.cluster.side_by_side import SideBySide
 from extender.loop import DEFAULT_SCHEDULERS, Loop
-from extender.metrics.names import STAGE
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
 from extender.reload import ConfFile, Reloads, tell
@@ -132,7 +131,12 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     registry = new_registry()
     metrics = SchedulerMetrics(registry, per_job=options.enable_per_job_metrics)
     election = elect(options.leader, options.lease, for_lease or cluster)
-    writes = SideBySide(on_bind=lambda seconds: metrics[STAGE].labels("Bind").observe(seconds * 1000))
+
+    def bound(seconds: float) -> None:
+        metrics.bound_in(seconds)
+        standalone.beat()
+
+    writes = SideBySide(on_bind=bound)
     loop = Loop(cluster, conf, clock, scheduler_names=options.scheduler_name, default_queue=options.default_queue,
                 decide=Timed(metrics), carry_out=writes, our_node=node_filter(options.node_selector))  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)

@@ -24,7 +24,7 @@ from extender.reload import Reloads
 
 BACKOFF = 5.0  # seconds to wait where the API server does not answer
 PATIENCE = 60.0  # --resource-sync-timeout
-STUCK = 300.0  # seconds after which a turn that does not end is taken for dead
+STUCK = 300.0  # seconds without a turn or a write after which the loop is taken for dead
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Standalone:
         self._pace, self._holds, self._dump_folder = pace or Pace(), holds, dump_folder
         self._dump_wanted = threading.Event()
         self._began: Time | None = None  # the first turn
-        self._beat: Time | None = None  # the last turn
+        self._beat: Time | None = None  # the last turn, or write
         self._told: Time = 0.0  # when it was last told that lists are missing
         self._listed = False
         loop.observers.append(self._saw)
@@ -84,10 +84,14 @@ class Standalone:
 
     # --- what others ask ------------------------------------------------------------------------------------------------
 
+    def beat(self) -> None:
+        """Something has got on: a turn that writes much takes long, and is alive. From any thread."""
+        self._beat = self._clock.now()
+
     def alive(self) -> str | None:
         """A check for /livez. Who only waits for the lease is alive."""
         silent = self._clock.now() - self._beat if self._beat is not None else 0.0
-        return None if silent < STUCK else f"no turn has ended for {silent:.0f} s"
+        return None if silent < STUCK else f"nothing has got on for {silent:.0f} s"
 
     def ready(self) -> str | None:
         """A check for /readyz. Who only waits for the lease is ready to take over."""

@@ -249,6 +249,20 @@ def test_a_reload_is_used_by_the_next_session(tmp_path: Path) -> None:
     assert (before, node_of(server, "g-0"), told) == ("", "n1", ["ConfigReloaded"])
 
 
+def test_a_loop_that_does_not_get_on_is_not_alive() -> None:
+    """Neither a turn nor a binding for five minutes; many bindings may well take longer than that."""
+    server, clock = Server(), VirtualClock(1_000_000.0)
+    standalone = assemble(Options(), server, {}, clock=clock).standalone
+    waits_for_the_lease = standalone.alive()
+    standalone.turn()
+    clock.sleep(299)
+    standalone.beat()
+    clock.sleep(299)
+    busy = standalone.alive()
+    clock.sleep(1)
+    assert (waits_for_the_lease, busy, standalone.alive()) == (None, None, "nothing has got on for 300 s")
+
+
 def test_a_dump_is_one_object_without_secrets(server: Server, start: Start, tmp_path: Path) -> None:
     """Names, amounts and states."""
     secret = task("h-0", "h").cpu(1)
