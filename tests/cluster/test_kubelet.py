@@ -171,6 +171,13 @@ def test_restarts_are_counted(world: World) -> None:
     assert world.pod()["status"]["containerStatuses"][0]["restartCount"] == 3
 
 
+def test_time_goes_on_although_a_pod_ends_at_once_again_and_again(world: World) -> None:
+    """A second at least between two starts."""
+    world.run(ending("p", "0", policy="Always"))
+    world.at(5)
+    assert world.pod()["status"]["containerStatuses"][0]["restartCount"] == 5
+
+
 def test_an_annotation_that_cannot_be_read_fails_the_pod(world: World) -> None:
     world.run(ending("p", "soon"))
     world.at(2)
