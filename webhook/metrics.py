@@ -5,13 +5,33 @@ from __future__ import annotations
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
+
+from extender.cluster.metrics import COUNTER, HISTOGRAM, Metric
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+
+REVIEWS = Metric("volcano_admission_reviews_total", COUNTER, "Reviews answered.", ("path", "operation", "allowed"))
+SECONDS = Metric(
+    "volcano_admission_review_duration_seconds", HISTOGRAM, "From the whole request to the answer.", ("path",), buckets=_BUCKETS
+)
+UNANSWERED = Metric(
+    "volcano_admission_unanswered_requests_total", COUNTER, "Requests that were no review we could answer, by HTTP status.",
+    ("status",),
+)  # fmt: skip
+WRITES = Metric(
+    "volcano_admission_writes_total", COUNTER, "Objects to be made on the way: made, there, failed, or left to the controllers.",
+    ("outcome",),
+)  # fmt: skip
+RELOAD_FAILURES = Metric(
+    "volcano_admission_reload_failures_total", COUNTER, "Files that could not be read again; what was read last is in force.",
+    ("what",),
+)  # fmt: skip
+ADMISSION = (REVIEWS, SECONDS, UNANSWERED, WRITES, RELOAD_FAILURES)
 
 
 class Metrics:
@@ -19,25 +39,11 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.reviews = Counter(
-            "volcano_admission_reviews_total", "Reviews answered.", ("path", "operation", "allowed"), registry=self.registry
-        )
-        self.seconds = Histogram(
-            "volcano_admission_review_duration_seconds", "From the whole request to the answer.", ("path",),
-            buckets=_BUCKETS, registry=self.registry,
-        )  # fmt: skip
-        self.refused = Counter(
-            "volcano_admission_unanswered_requests_total", "Requests that were no review we could answer, by HTTP status.",
-            ("status",), registry=self.registry,
-        )  # fmt: skip
-        self.writes = Counter(
-            "volcano_admission_writes_total", "Objects made on the way: made, there, failed or left to the controllers.",
-            ("outcome",), registry=self.registry,
-        )  # fmt: skip
-        self.reload_failures = Counter(
-            "volcano_admission_reload_failures_total", "Files that could not be read again; what was read last is in force.",
-            ("what",), registry=self.registry,
-        )  # fmt: skip
+        self.reviews = REVIEWS.make(self.registry)
+        self.seconds = SECONDS.make(self.registry)
+        self.refused = UNANSWERED.make(self.registry)
+        self.writes = WRITES.make(self.registry)
+        self.reload_failures = RELOAD_FAILURES.make(self.registry)
 
     def reviewed(self, path: str, operation: str, *, allowed: bool, seconds: float) -> None:
         known = operation if operation in OPERATIONS else "other"

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from certs import cli as certs
 from controller import cli as controllers
 from extender import cli as scheduler
 from extender.api.errors import UsageError
 from extender.cluster.flag_pages import documentation
 from extender.cluster.flags import DURATION, LIST, SWITCHES, Asked, flag, group, parse, parse_or_exit, rows
+from webhook import cli as webhook
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "flags.md"
 
@@ -162,7 +164,11 @@ def test_a_program_answers_mistakes_with_status_2(capsys: pytest.CaptureFixture[
 
 def test_the_page_is_current(update: bool) -> None:
     """docs/flags.md, made of the declarations."""
-    text = documentation({"vc-scheduler": scheduler.Options(), "vc-controller-manager": controllers.Options()})
+    certificates = {f"vc-certs {name}": command.options for name, command in certs.COMMANDS.items()}
+    text = documentation({
+        "vc-scheduler": scheduler.Options(), "vc-controller-manager": controllers.Options(),
+        "vc-webhook-manager": webhook.Options(), **certificates,
+    })  # fmt: skip
     if update:
         PAGE.write_text(text)
     assert PAGE.read_text() == text, "pytest tests/daemons --update writes it anew"

@@ -25,6 +25,7 @@ from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
 from extender.plugins import PLUGINS
 from extender.testing.builders import node, podgroup, queue, task
+from webhook import metrics as admission
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 START = 1_736_121_600.0
@@ -207,7 +208,7 @@ def test_buckets_grow_by_the_same_factor() -> None:
     assert exponential_range(1, 1000, 4) == (1, 10, 100, 1000)
 
 
-EVERY = (*SHARED, *names.SCHEDULER, *controllers.CONTROLLERS)
+EVERY = (*SHARED, *names.SCHEDULER, *controllers.CONTROLLERS, *admission.ADMISSION)
 
 
 @pytest.mark.parametrize("metric", EVERY, ids=lambda metric: metric.name)
@@ -224,7 +225,8 @@ def test_names_are_used_once() -> None:
 
 def test_the_page_is_current(update: bool) -> None:
     """docs/metrics.md, made of the same rows as the metrics."""
-    programs = {"vc-scheduler": names.SCHEDULER, "vc-controller-manager": controllers.CONTROLLERS}
+    programs = {"vc-scheduler": names.SCHEDULER, "vc-controller-manager": controllers.CONTROLLERS,
+                "vc-webhook-manager": admission.ADMISSION}  # fmt: skip
     text = documentation({"Every daemon": SHARED, **programs})
     if update:
         PAGE.write_text(text)
