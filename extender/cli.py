@@ -30,13 +30,16 @@ from extender.cluster.options import ClientOptions, GateOptions, LeaderOptions, 
 from extender.cluster.port import Cluster
 from extender.cluster.serving import Answer, HttpServer, Page, Request
 from extender.cluster.side_by_side import SideBySide
+from extender.extending import ExtenderOptions, Extending
 from extender.loop import DEFAULT_SCHEDULERS, Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
 from extender.reload import ConfFile, Reloads, tell
+from extender.service import Service
 from extender.standalone import Pace, Standalone
 
 PROGRAM = "vc-scheduler"
+EXTENDER = "vc-extender"
 _ALL_NODES = "every node that fits is compared"
 _WATCHED = "watched where a plugin asks for it"
 _CLIENT, _LEADER = ClientOptions(kube_api_qps=2000.0, kube_api_burst=2000), LeaderOptions()
@@ -77,10 +80,13 @@ class Options:
     serving: ServingOptions = field(default=ServingOptions(), metadata=group("health and metrics"))
     gates: GateOptions = field(default=GateOptions(), metadata=group("feature gates"))
     logs: LogOptions = field(default=LogOptions(), metadata=group("logs"))
+    extender: ExtenderOptions = field(default=ExtenderOptions(), metadata=group("extender of kube-scheduler"))
 
     @property
     def component(self) -> str:
         """What events and the lease call us."""
+        if self.extender.extender_only:
+            return EXTENDER
         return self.scheduler_name[0] if len(self.scheduler_name) == 1 else DEFAULT_SCHEDULERS[0]
 
     @property
@@ -92,6 +98,7 @@ class Options:
         """Raises UsageError for what cannot work together."""
         self.leader.check()
         self.serving.check()
+        self.extender.check()
         if self.schedule_period < 0 or not self.scheduler_name:
             raise UsageError("--schedule-period must not be negative, and --scheduler-name not be empty")
         if self.scheduler_sharding_mode != "none":
@@ -161,6 +168,39 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     return Scheduler(daemon, standalone, servers)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Extender:
+    """What `assemble_extender` made."""
+
+    daemon: Daemon
+    extending: Extending
+    servers: Sequence[HttpServer]
+
+
+def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, str], *, for_lease: Cluster | None = None,
+                      clock: Clock | None = None) -> Extender:  # fmt: skip
+    """The same for --extender-only."""
+    clock = clock or SystemClock()
+    file = ConfFile(options.scheduler_conf)
+    conf = file.load()
+    registry = new_registry()
+    metrics = SchedulerMetrics(registry)
+    election = elect(options.leader, options.lease, for_lease or cluster)
+    service = Service(cluster, conf, clock, options.extender.settings(options.default_queue),
+                      our_node=node_filter(options.node_selector))  # fmt: skip
+    events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
+    reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
+    health = Health()
+    extending = Extending(options.extender, service, registry, health, reloads.look)
+    servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
+    daemon = Daemon(extending.run, election, servers)
+    health.alive["work"] = daemon.alive
+    health.ready["shutdown"] = daemon.stopping
+    metrics[LEADER].set_function(lambda: float(daemon.works()))
+    tell(file, conf)
+    return Extender(daemon, extending, servers)
+
+
 def ourselves(lease: Key, environ: Mapping[str, str]) -> tuple[Kind, Key]:
     """The object that events about the scheduler itself belong to: its pod, where the environment says which; else the lease."""
     name, namespace = environ.get("POD_NAME"), environ.get("POD_NAMESPACE")
@@ -212,8 +252,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         options.check()
         cluster, for_lease = clients(options.client, PROGRAM)
-        scheduler = assemble(options, cluster, os.environ, for_lease=for_lease)
+        if options.extender.extender_only:
+            daemon = assemble_extender(options, cluster, os.environ, for_lease=for_lease).daemon
+        else:
+            daemon = assemble(options, cluster, os.environ, for_lease=for_lease).daemon
     except PumiceError as error:
         refuse(error)
-    scheduler.daemon.listen()
-    end(scheduler.daemon.run())
+    daemon.listen()
+    end(daemon.run())

@@ -115,19 +115,28 @@ class Service:
 
     # --- all at once ------------------------------------------------------------------------------------------------------
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, stop: threading.Event, each_period: Callable[[], None] = lambda: None) -> None:
         """Work until `stop` is set; then those that wait are told to ask again."""
         self._prepare(stop)
-        threads = [threading.Thread(target=self._follow, args=(each, stop), name=f"follow-{each.kind.plural}", daemon=True)
-                   for each in self._followers]  # fmt: skip
-        for thread in threads:
-            thread.start()
-        while not stop.wait(self.settings.period):
+        followed = 0
+        while not stop.wait(self.settings.period if followed else 0.0):
+            for follower in self._followers[followed:]:
+                name = f"follow-{follower.kind.plural}"
+                threading.Thread(target=self._follow, args=(follower, stop), name=name, daemon=True).start()
+            followed = len(self._followers)
+            each_period()
             try:
                 self.survey()
             except ClusterError as error:
                 log.warning("the API server does not answer as it should", extra=about(error=str(error)))
         self.close()
+
+    def use(self, conf: Conf) -> None:
+        """Another configuration from now on. Kinds that only it asks for are followed as well."""
+        with self._lock:
+            known = {follower.kind for follower in self._followers}
+            self._followers += [Follower(self._cluster, kind, optional=True) for kind in conf.kinds if kind not in known]
+            self.extender.conf = conf
 
     def close(self) -> None:
         """Whoever waits is sent home, the watches end."""

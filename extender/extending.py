@@ -1,0 +1,120 @@
+"""vc-scheduler --extender-only: the extender as a daemon, in the frame of the standalone scheduler: lease, probes, reloads.
+
+Only the leader reads the cluster and answers; the others say that they are not ready, so that a Service sends nobody there."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from extender.api.errors import UsageError
+from extender.cluster.flags import ARRAY, DURATION, flag
+from extender.cluster.health import Health
+from extender.cluster.logs import about
+from extender.cluster.options import split_address
+from extender.cluster.serving import Tls
+from extender.core.conf import Conf
+from extender.core.gang_books import TTL
+from extender.server import LONGEST_BODY, SPARE, Listen, Server, create_app
+from extender.service import Service, Settings
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOptions:
+    extender_address: str = flag("", "where kube-scheduler finds the extender, such as :8090; needs --extender-only")
+    extender_only: bool = flag(False, "serve the extender instead of scheduling pods of --scheduler-name")
+    extender_scheduler_name: tuple[str, ...] = flag(("default-scheduler",), "schedulerName of a profile of that kube-scheduler; "
+                                                    "may be given again", kind=ARRAY)  # fmt: skip
+    extender_barrier: float = flag(25.0, "a member's bind waits so long for the rest of its gang; httpTimeout must be longer",
+                                   kind=DURATION)  # fmt: skip
+    extender_reservation: float = flag(TTL, "a gang's nodes are kept so long without anybody coming for them", kind=DURATION)
+    extender_threads: int = flag(1024, "each member on its way holds one: the most that may be on their way, and 64 more")
+    extender_max_body: int = flag(LONGEST_BODY, "bytes of a request; more than the default only without nodeCacheCapable")
+    extender_tls_cert_file: str = flag("", "certificate; with it and its key HTTPS is served")
+    extender_tls_private_key_file: str = flag("", "key of the certificate")
+    extender_client_ca_file: str = flag("", "certificate authority of clients; a client certificate, if shown, must be its")
+
+    def check(self) -> None:
+        """Raises UsageError for what cannot work together."""
+        if bool(self.extender_address) != self.extender_only:
+            raise UsageError("--extender-address and --extender-only belong together: the extender and the standalone scheduler "
+                             "are processes of their own")  # fmt: skip
+        if not self.extender_only:
+            return
+        split_address(self.extender_address, "extender-address")
+        if bool(self.extender_tls_cert_file) != bool(self.extender_tls_private_key_file):
+            raise UsageError("--extender-tls-cert-file and --extender-tls-private-key-file belong together")
+        if self.extender_threads <= SPARE or self.extender_barrier <= 0 or not self.extender_scheduler_name:
+            raise UsageError(f"--extender-threads must be more than {SPARE}, --extender-barrier more than 0, "
+                             "--extender-scheduler-name not empty")  # fmt: skip
+        if self.extender_reservation <= self.extender_barrier:
+            raise UsageError("--extender-reservation must be longer than --extender-barrier")
+
+    def settings(self, default_queue: str) -> Settings:
+        return Settings(self.extender_scheduler_name, default_queue, self.extender_barrier, self.extender_reservation,
+                        self.extender_threads - SPARE)  # fmt: skip
+
+
+class Extending:
+    """The work of the daemon. Serves from the start, not ready until `run`. Raises UsageError."""
+
+    def __init__(self, options: ExtenderOptions, service: Service, registry: CollectorRegistry, health: Health,
+                 new_conf: Callable[[], Conf | None] = lambda: None) -> None:  # fmt: skip
+        self.service, self._new_conf = service, new_conf
+        tls = None
+        if options.extender_tls_cert_file:
+            tls = Reloaded(Tls(options.extender_tls_cert_file, options.extender_tls_private_key_file,
+                               options.extender_client_ca_file))  # fmt: skip
+        listen = Listen(split_address(options.extender_address, "extender-address"), tls, options.extender_threads,
+                        options.extender_max_body)  # fmt: skip
+        app = create_app(service, registry, health, longest_body=options.extender_max_body)
+        try:
+            self.server = Server(app, listen)
+        except OSError as error:
+            raise UsageError(f"--extender-address {options.extender_address}: {error}") from None
+
+    def run(self, stop: threading.Event) -> None:
+        try:
+            self.service.run(stop, self._look)
+        finally:
+            self.server.close()
+
+    def _look(self) -> None:
+        conf = self._new_conf()
+        if conf is not None:
+            self.service.use(conf)
+
+
+class Reloaded:
+    """A TLS context made of files, anew when they change; files that cannot be used leave the last good one in force."""
+
+    def __init__(self, tls: Tls) -> None:
+        self._tls = tls
+        self._files = [Path(name) for name in (tls.certificate, tls.key, tls.clients) if name]
+        try:
+            self._mark, self._context = self._look(), tls.context()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"--extender-tls-cert-file {tls.certificate}: {error}") from None
+
+    def __call__(self) -> ssl.SSLContext:
+        mark = self._look()
+        if mark != self._mark:
+            self._mark = mark
+            try:
+                self._context = self._tls.context()
+            except (OSError, ValueError) as error:
+                log.error("the certificate cannot be used, the last good one stays",
+                          extra=about(file=self._tls.certificate, error=str(error)))  # fmt: skip
+        return self._context
+
+    def _look(self) -> tuple[tuple[int, int], ...]:
+        stats = [file.stat() for file in self._files if file.exists()]
+        return tuple((each.st_mtime_ns, each.st_ino) for each in stats)
