@@ -42,10 +42,13 @@ class Lost(Unavailable):
 
 
 class Connection:
-    """Thread-safe. `load` reads the configuration; it is called again when the server refuses our credentials."""
+    """Thread-safe. `load` reads the configuration; it is called again when the server refuses our credentials.
 
-    def __init__(self, load: Callable[[], Configuration], clock: Clock, user_agent: str = USER_AGENT) -> None:
-        self._load, self._clock, self._user_agent = load, clock, user_agent
+    `read_seconds`: how long an answer may take."""
+
+    def __init__(self, load: Callable[[], Configuration], clock: Clock, user_agent: str = USER_AGENT,
+                 read_seconds: float = READ_SECONDS) -> None:  # fmt: skip
+        self._load, self._clock, self._user_agent, self._read_seconds = load, clock, user_agent, read_seconds
         self._lock = threading.Lock()
         self._header: Mapping[str, str] = {}
         self._fresh_until: Time = 0.0
@@ -53,7 +56,7 @@ class Connection:
 
     def exchange(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> Answer:
         """One request and its whole answer. Raises NotSent or Lost."""
-        response = self._send(method, path, body, content_type, READ_SECONDS, stream=False)
+        response = self._send(method, path, body, content_type, self._read_seconds, stream=False)
         return Answer(response.status, response.headers, response.data)
 
     def stream(self, path: str, read_seconds: float) -> urllib3.BaseHTTPResponse:

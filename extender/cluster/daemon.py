@@ -26,6 +26,7 @@ from extender.cluster.port import Cluster
 from extender.cluster.serving import HttpServer
 
 GRACE = 25.0  # seconds to finish what was begun; pods are killed 30 s after SIGTERM
+LEASE_SECONDS = 5.0  # that the server may take to answer about the lease: half of the usual deadline, as in client-go
 _LOOK = 0.25  # seconds between two looks at the lease
 
 log = logging.getLogger(__name__)
@@ -136,10 +137,13 @@ def elect(options: LeaderOptions, lease: Key, cluster: Cluster) -> Election | No
 
 
 def clients(options: ClientOptions, program: str) -> tuple[KubernetesCluster, KubernetesCluster]:
-    """Two ways to the cluster: one for the work, one for the lease, which never waits for the first. Raises ConfError."""
+    """Two ways to the cluster: one for the work, and one for the lease, which never waits for the first and tries each
+    request once, for the election has its own rhythm of attempts. Raises ConfError."""
     work = connect(options.kubeconfig, master=options.master, rate=options.kube_api_qps, burst=options.kube_api_burst,
                    user_agent=program)  # fmt: skip
-    return work, connect(options.kubeconfig, master=options.master, user_agent=f"{program}/leader-election")
+    lease = connect(options.kubeconfig, master=options.master, user_agent=f"{program}/leader-election", patience=0.0,
+                    read_seconds=LEASE_SECONDS)  # fmt: skip
+    return work, lease
 
 
 def refuse(error: PumiceError) -> NoReturn:

@@ -2,7 +2,7 @@
 
 What is tried again, and what never: a request that cannot have reached the server, or that the server turned away unread
 (429), always; one of which nobody knows what became of it only where doing it twice is the same as once; a Conflict never.
-No attempt is made beyond PATIENCE seconds: whoever decided must decide anew on what is then true."""
+No attempt is made beyond PATIENCE seconds of waiting: whoever decided must decide anew on what is then true."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from extender.api.errors import BadRequest, ClusterError, Conflict, Gone, Invali
 from extender.api.meta import POD, Json, Key, Kind, Time, key_of, uid_of
 from extender.cluster.answers import error_of
 from extender.cluster.clock import Clock, SystemClock
-from extender.cluster.connection import USER_AGENT, Connection, Lost, NotSent, loader
+from extender.cluster.connection import READ_SECONDS, USER_AGENT, Connection, Lost, NotSent, loader
 from extender.cluster.metadata import is_custom
 from extender.cluster.port import Listing, WatchEvent
 from extender.cluster.refusals import recreated
@@ -47,11 +47,13 @@ class _Call(NamedTuple):
 
 
 class KubernetesCluster:
-    """Thread-safe. `rate` and `burst`: requests a second, watches not counted (--kube-api-qps, --kube-api-burst); 0: no limit."""
+    """Thread-safe. `rate` and `burst`: requests a second, watches not counted (--kube-api-qps, --kube-api-burst); 0: no limit.
+
+    `patience`: seconds of waiting between the attempts of one request; 0: each is tried once."""
 
     def __init__(self, connection: Connection, *, rate: float = 0.0, burst: int = 1, clock: Clock | None = None,
-                 page: int = PAGE) -> None:  # fmt: skip
-        self._connection, self._page = connection, page
+                 page: int = PAGE, patience: float = PATIENCE) -> None:  # fmt: skip
+        self._connection, self._page, self._patience = connection, page, patience
         self._clock = clock or SystemClock()
         self._bucket = TokenBucket(rate, burst, self._clock)
         self._rng = random.Random()
@@ -171,7 +173,7 @@ class KubernetesCluster:
                 return self._attempt(call)
             except ClusterError as error:
                 pause = self._pause(call, error, attempt)
-                if pause is None or waited + pause > PATIENCE:
+                if pause is None or waited + pause > self._patience:
                     raise
                 if doubts is not None and not isinstance(error, (NotSent, TooManyRequests)):
                     doubts.append(error)
@@ -190,7 +192,7 @@ class KubernetesCluster:
     def _pause(self, call: _Call, error: ClusterError, attempt: int) -> float | None:
         """Seconds until the next attempt; None: there is none."""
         if isinstance(error, NotSent):  # in an outage nobody waits for its end anew with each request
-            again = self._clock.now() - self._answered <= PATIENCE
+            again = self._clock.now() - self._answered <= self._patience
         elif isinstance(error, TooManyRequests):
             again = call.patient
         else:
@@ -214,11 +216,12 @@ class KubernetesCluster:
 
 
 def connect(kubeconfig: str = "", context: str = "", master: str = "", *, rate: float = 0.0, burst: int = 1,
-            clock: Clock | None = None, user_agent: str = USER_AGENT) -> KubernetesCluster:  # fmt: skip
+            clock: Clock | None = None, user_agent: str = USER_AGENT, patience: float = PATIENCE,
+            read_seconds: float = READ_SECONDS) -> KubernetesCluster:  # fmt: skip
     """By a kubeconfig, or from within a cluster; see `connection.loader`. Raises ConfError; the server is not asked yet."""
     clock = clock or SystemClock()
-    connection = Connection(loader(kubeconfig, context, master), clock, user_agent)
-    return KubernetesCluster(connection, rate=rate, burst=burst, clock=clock)
+    connection = Connection(loader(kubeconfig, context, master), clock, user_agent, read_seconds)
+    return KubernetesCluster(connection, rate=rate, burst=burst, clock=clock, patience=patience)
 
 
 # --- paths and bodies ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from extender.api.errors import AlreadyExists
 from extender.api.meta import JOB, LEASE, NAMESPACE, NODE, POD, POD_GROUP, QUEUE, Json, Key
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.testing.builders import Built, node, podgroup, task
-from tests.controlplane.plane import Plane
+from tests.controlplane.plane import API_SERVER, Plane
 from tests.controlplane.processes import free_ports
 from tests.controlplane.waiting import wait_until
 
@@ -123,6 +123,26 @@ def test_a_job_runs_and_signals_are_obeyed(
     held = [bool(programs.holder(program)) for program in MAIN]
     ended = [programs.end(program, signal.SIGTERM) for program in MAIN]
     assert (held, ended, [programs.holder(program) for program in MAIN]) == ([True, True], [0, 0], ["", ""])
+
+
+def test_an_api_server_that_comes_back_finds_them_at_work(
+    plane: Plane, programs: Programs, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
+) -> None:
+    """kill -9 the server and start it again: the same processes go on, still leading."""
+    patient = ("--leader-elect-lease-duration=80s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=500ms")
+    for program in MAIN:
+        programs.start(program, *patient)
+    wait_until(lambda: kubernetes.list(QUEUE).objects, "the default queue")
+    first, second = new_namespace(), new_namespace()
+    kubernetes.create(JOB, gang(first))
+    wait_until(lambda: phase_of(kubernetes, first) == "Running", "the job to run")
+    holders = [programs.holder(program) for program in MAIN]
+    plane.kill(API_SERVER)
+    wait_until(lambda: "the lease cannot be renewed" in programs.says(SCHEDULER), "the outage to be felt")
+    plane.restart(API_SERVER)
+    kubernetes.create(JOB, gang(second))
+    wait_until(lambda: phase_of(kubernetes, second) == "Running", "the next job to run")
+    assert [programs.holder(program) for program in MAIN] == holders
 
 
 def test_a_killed_leader_is_followed(programs: Programs, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]) -> None:
