@@ -18,7 +18,7 @@ from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl import installing
 from extender.ctl.measuring import stages
-from extender.ctl.measuring.load import OWNER, Load, make_namespace, make_nodes, remove_all
+from extender.ctl.measuring.load import OWNER, Load, make_namespace, make_nodes, make_queue, remove_all
 from extender.ctl.measuring.report import RAW, Idle, Stage, as_json, lines
 from extender.ctl.measuring.schedulers import NAME, OURS, chosen
 
@@ -80,17 +80,16 @@ def _prepared(server: KubernetesCluster, nodes: int, labels: dict[str, str], say
     remove_all(server)
     installed = installing.install_crds(server, OWNER)
     try:
-        installed += installing.install_queues(server, OWNER)
-        installing.open_queues(server, OWNER)
         namespace = f"{OWNER}-{secrets.token_hex(3)}"
         make_namespace(server, namespace)
+        make_queue(server)
         say(f"making {nodes:,} nodes")
         make_nodes(server, nodes, SystemClock().now(), labels)
         yield namespace
     finally:
         say("cleaning up")
         remove_all(server)
-        for each in reversed(installed):
+        for each in installed:
             if each.made:
                 installing.remove(server, each.kind, each.key)
 

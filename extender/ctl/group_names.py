@@ -11,6 +11,11 @@ from extender.cluster.pod_history import PodSpan
 _UID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 
 
+def without_uid(group: Key) -> str:
+    """`default/train-<uid of the job>` -> `default/train`."""
+    return _UID.sub("", str(group))
+
+
 class GroupNames:
     """PodGroup -> what it was made for: `default/train`, or `Deployment default/web`."""
 
@@ -33,7 +38,7 @@ class GroupNames:
         owner = self._owner(group)
         if owner is not None:
             return f"{owner['kind']} {key_of(owner)}"
-        return _UID.sub("", str(group))
+        return without_uid(group)
 
     def of_span(self, span: PodSpan) -> str:
         """The job that a pod belongs to; a pod without a group stands for itself."""

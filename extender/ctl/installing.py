@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import yaml
 
-from extender.api import queue
 from extender.api.errors import AlreadyExists, NotFound, PumiceError
 from extender.api.meta import KINDS, QUEUE, Json, Key, Kind, key_of, labels_of
 from extender.cluster.first_queues import first_queues
@@ -84,13 +83,6 @@ def install_crds(cluster: Cluster, owner: str) -> list[Installed]:
 
 def install_queues(cluster: Cluster, owner: str) -> list[Installed]:
     return [install(cluster, QUEUE, wanted, owner) for wanted in first_queues()]
-
-
-def open_queues(cluster: Cluster, owner: str) -> None:
-    """What the queue controller would do, where there is none: without a state a queue takes no work."""
-    for obj in cluster.list(QUEUE, label_selector=f"{MANAGED_BY}={owner}").objects:
-        if not (obj.get("status") or {}).get("state"):
-            cluster.patch(QUEUE, key_of(obj), {"status": {"state": queue.OPEN}}, subresource="status")
 
 
 def remove(cluster: Cluster, kind: Kind, key: Key) -> bool:

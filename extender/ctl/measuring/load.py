@@ -10,9 +10,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from extender.api import queue
 from extender.api.errors import AlreadyExists, NotFound
 from extender.api.labels import GROUP_NAME
-from extender.api.meta import LEASE, NAMESPACE, NODE, POD, POD_GROUP, SERVICE_ACCOUNT, Json, Key, Kind, Time, format_time, key_of
+from extender.api.meta import (
+    LEASE,
+    NAMESPACE,
+    NODE,
+    POD,
+    POD_GROUP,
+    QUEUE,
+    SERVICE_ACCOUNT,
+    Json,
+    Key,
+    Kind,
+    Time,
+    format_time,
+    key_of,
+)
 from extender.cluster.port import Cluster
 
 OWNER = "pumice-bench"
@@ -70,7 +85,7 @@ def group(load: Load, name: str) -> Json:
     return {
         "apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.name,
         "metadata": {"namespace": load.namespace, "name": name, "labels": dict(_LABELS)},
-        "spec": {"minMember": load.size, "queue": "default", "minResources": least},
+        "spec": {"minMember": load.size, "queue": OWNER, "minResources": least},
     }  # fmt: skip
 
 
@@ -122,6 +137,12 @@ def make_namespace(cluster: Cluster, name: str) -> None:
         cluster.create(SERVICE_ACCOUNT, {"metadata": {"namespace": name, "name": "default"}})
 
 
+def make_queue(cluster: Cluster) -> None:
+    """Open without a controller that would open it: a queue of nobody else's, whatever the others have left."""
+    cluster.create(QUEUE, {"metadata": {"name": OWNER, "labels": dict(_LABELS)}, "spec": {"weight": 1, "reclaimable": False}})
+    cluster.patch(QUEUE, Key("", OWNER), {"status": {"state": queue.OPEN}}, subresource="status")
+
+
 def make_nodes(cluster: Cluster, count: int, now: Time, labels: dict[str, str]) -> None:
     """Ready and without the taint that an API server puts on new nodes."""
 
@@ -170,6 +191,9 @@ def remove_gangs(cluster: Cluster, namespace: str) -> None:
 def remove_all(cluster: Cluster) -> None:
     """Whatever has our label, of earlier runs too."""
     remove_gangs(cluster, "")
+    with contextlib.suppress(NotFound):  # no such kind, or no such queue; admission deletes closed ones only
+        cluster.patch(QUEUE, Key("", OWNER), {"status": {"state": queue.CLOSED}}, subresource="status")
+        _remove(cluster, QUEUE)
     _remove(cluster, NODE)
     _remove(cluster, LEASE, NODE_LEASES)
     _remove(cluster, NAMESPACE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,8 +74,10 @@ def raw(site: Site, load: Load) -> Stage:
         bindings = Bindings(site.cluster, load.namespace)
         places = [(Key(load.namespace, pod["metadata"]["name"]), node_name(i % site.nodes)) for i, pod in enumerate(pods(load))]
         began = time.perf_counter()
-        side_by_side(lambda place: site.cluster.bind(*place), places)
-        bindings.wait(load.pods, site.seconds)
+        with ThreadPoolExecutor(1) as pool:
+            binding = pool.submit(side_by_side, lambda place: site.cluster.bind(*place), places)
+            bindings.wait(load.pods, site.seconds, lambda: not binding.done() or binding.exception() is None)
+            binding.result()
         bindings.close()
         return Stage(RAW, load.pods, len(bindings.at), bindings.first_to_last, bindings.rate, max(bindings.at.values()) - began)
 

@@ -1,0 +1,211 @@
+"""pumice up, pumice down: all of Pumice in one process against a cluster, for a trial, and the removal of what that needs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import click
+
+from controller import cli as controllers
+from extender import cli as scheduler
+from extender.api.errors import PumiceError
+from extender.api.meta import MUTATING_WEBHOOKS, NAMESPACE, QUEUE, VALIDATING_WEBHOOKS, Key, Kind
+from extender.cluster.clock import SystemClock
+from extender.cluster.daemon import Daemon
+from extender.cluster.kubernetes import KubernetesCluster, connect
+from extender.cluster.logs import configure
+from extender.cluster.options import NAMESPACE as SYSTEM
+from extender.cluster.options import LeaderOptions
+from extender.ctl import installing
+from extender.ctl.admitting import Admission, Reached, reached
+from extender.ctl.installing import CRD, Installed
+from extender.ctl.telling import Telling
+from webhook.settings import Settings
+
+OWNER = "pumice-up"
+RATE = 1000.0  # requests a second of each component
+_WEBHOOKS: tuple[Kind, ...] = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
+_LOOK = 0.25
+_WHERE = (
+    click.option("--kubeconfig", default="", help="File that says where the cluster is.  [default: $KUBECONFIG, ~/.kube/config]"),
+    click.option("--context", default="", help="Context of the kubeconfig."),
+    click.option("--namespace", default=SYSTEM, show_default=True, help="Namespace of the leases."),
+)
+
+
+class Failed(PumiceError):
+    """A component ended that should not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `pumice up` is asked for. `admission`: where the API server reaches us; None: off."""
+
+    namespace: str = SYSTEM
+    conf: str = ""
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    admission: Reached | None = None
+
+    def scheduler_options(self) -> scheduler.Options:
+        return replace(
+            scheduler.Options(), scheduler_conf=self.conf, scheduler_name=self.scheduler_names, leader=self._leader("")
+        )
+
+    def controller_options(self) -> controllers.Options:
+        return replace(controllers.Options(), scheduler_name=self.scheduler_names, leader=self._leader(controllers.PROGRAM))
+
+    def _leader(self, name: str) -> LeaderOptions:
+        """The leases of the daemons: they and we never work at the same time."""
+        return LeaderOptions(leader_elect_resource_name=name, leader_elect_resource_namespace=self.namespace)
+
+
+Connect = Callable[[str], KubernetesCluster]  # by the name under which the API server knows us
+Say = Callable[[str], None]
+
+
+def _where(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_WHERE):
+        command = option(command)
+    return command
+
+
+@click.command("up")
+@_where
+@click.option(
+    "--conf", default="", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes."
+)
+@click.option("--scheduler-name", "names", multiple=True, default=("volcano",), show_default=True,
+              help="Pods with this schedulerName are ours. May be repeated.")  # fmt: skip
+@click.option(
+    "--webhook-url", default="", metavar="HOST:PORT", help="Where the API server reaches this machine; admission is served there."
+)
+@click.option("--without-webhooks", is_flag=True, help="Say nothing about admission being off.")
+def up(kubeconfig: str, context: str, namespace: str, conf: str, names: Sequence[str], webhook_url: str,
+       without_webhooks: bool) -> None:  # fmt: skip
+    """Run scheduler, controllers and admission against a cluster until Ctrl-C.
+
+    CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
+    """
+    plan = Plan(namespace, conf, tuple(names), reached(webhook_url) if webhook_url and not without_webhooks else None)
+    if not webhook_url and not without_webhooks:
+        click.echo("admission is off: the API server must reach this machine for it, say how with --webhook-url HOST:PORT")
+    configure()
+    logging.getLogger().setLevel(logging.WARNING)  # what goes well is told in words of its own
+    stop = threading.Event()
+    with _until_interrupted(stop):
+        run(plan, lambda name: connect(kubeconfig, context, rate=RATE, burst=int(RATE), user_agent=name), click.echo, stop)
+
+
+@click.command("down")
+@_where
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before objects are removed together with their CRDs.")
+def down(kubeconfig: str, context: str, namespace: str, yes: bool) -> None:
+    """Remove what `pumice up` has made, and nothing else."""
+    del namespace  # what we have made says so itself
+    cluster = connect(kubeconfig, context, user_agent=OWNER)
+    crds = [key.name for key in installing.made_by(cluster, CRD, OWNER)]
+    held = list(installing.held(cluster, crds, OWNER))
+    if held and not yes:
+        for each in held:
+            click.echo(f"{each.objects} object{'s' if each.objects > 1 else ''} of {each.crd}")
+        click.confirm("These objects go with their CRDs. Remove them?", abort=True)
+    removed = list(remove(cluster))
+    for line in removed:
+        click.echo(f"removed {line}")
+    if not removed:
+        click.echo("nothing of pumice up is here")
+
+
+def remove(cluster: KubernetesCluster) -> Iterator[str]:
+    """What was removed, one after the other: first what refuses others, then queues while their kind is there."""
+    for kind in (*_WEBHOOKS, QUEUE, CRD, NAMESPACE):
+        for key in installing.made_by(cluster, kind, OWNER):
+            if installing.remove(cluster, kind, key):
+                yield f"{kind} {key}"
+
+
+def run(plan: Plan, connected: Connect, say: Say, stop: threading.Event) -> None:
+    """Until `stop` is set; what was begun is finished. Raises Failed where a component ends before."""
+    work, for_lease = connected(OWNER), connected(f"{OWNER}/leader-election")
+    for line in told(install(work, plan)):
+        say(line)
+    assembled = scheduler.assemble(plan.scheduler_options(), connected("vc-scheduler"), os.environ, for_lease=for_lease)
+    assembled.standalone.loop.observers.append(Telling(say))
+    rest = controllers.assemble(plan.controller_options(), connected("vc-controller-manager"), os.environ, for_lease=for_lease)
+    with _admission(plan, work, say, stop):
+        say(f"pods with schedulerName {', '.join(plan.scheduler_names)} are ours; Ctrl-C ends it")
+        _run_all((assembled.daemon, rest.daemon), stop)
+    say("ended; CRDs and queues stay: pumice down removes them")
+
+
+def install(cluster: KubernetesCluster, plan: Plan) -> list[Installed]:
+    installed = installing.install_crds(cluster, OWNER)
+    installed += installing.install_queues(cluster, OWNER)
+    installed.append(installing.install(cluster, NAMESPACE, {"metadata": {"name": plan.namespace}}, OWNER))
+    return installed
+
+
+def told(installed: Sequence[Installed]) -> list[str]:
+    """One line for each kind and what became of it."""
+    lines: dict[tuple[str, Kind], list[Key]] = {}
+    for each in installed:
+        lines.setdefault((each.how, each.kind), []).append(each.key)
+    return [f"{how} {kind.name}: {', '.join(map(str, keys))}" for (how, kind), keys in lines.items()]
+
+
+@contextmanager
+def _admission(plan: Plan, cluster: KubernetesCluster, say: Say, stop: threading.Event) -> Iterator[None]:
+    if plan.admission is None:
+        yield
+        return
+    settings = Settings(scheduler_names=plan.scheduler_names)
+    admission = Admission(cluster, plan.admission, settings, OWNER, SystemClock().now())
+    try:
+        admission.publish(lambda: not stop.is_set())
+        say(f"admission is at {plan.admission.url}")
+        yield
+    finally:
+        admission.withdraw()
+        admission.close()
+
+
+def _run_all(daemons: Sequence[Daemon], stop: threading.Event) -> None:
+    status: dict[int, int] = {}
+
+    def run_one(number: int) -> None:
+        status[number] = daemons[number].run()
+
+    threads = [threading.Thread(target=run_one, args=(i,), name=f"daemon-{i}") for i in range(len(daemons))]
+    for thread in threads:
+        thread.start()
+    while not stop.wait(_LOOK) and all(thread.is_alive() for thread in threads):
+        pass
+    for daemon in daemons:
+        daemon.ask_to_stop()
+    for thread in threads:
+        thread.join()
+    if any(status.values()):
+        raise Failed("a component ended; the lines above say why")
+
+
+@contextmanager
+def _until_interrupted(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask for an end; a second one is not waited for."""
+
+    def end(*_: object) -> None:
+        if stop.is_set():
+            os._exit(1)
+        stop.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
