@@ -104,7 +104,7 @@ def load(
     try:
         document = next(yaml.load_all(text, yaml.CSafeLoader), None)  # as upstream: what follows a `...` is not read
     except yaml.YAMLError as error:
-        raise ConfError(f"{source}: not YAML: {error}") from None
+        raise ConfError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict):
         raise ConfError(f"{source}: must be a map with 'actions' and 'tiers'")
     reader = _Reader(source, plugins, actions, later, switch_default)
@@ -137,7 +137,7 @@ class _Reader:
             actions=self._actions(document.get("actions"), arguments),
             tiers=tuple(self._tier(tier, f"tiers[{i}]") for i, tier in enumerate(self._list(document.get("tiers"), "tiers"))),
             warnings=tuple(self.warnings),
-            metrics={str(k): str(v) for k, v in (document.get("metrics") or {}).items()},
+            metrics={str(k): str(v) for k, v in self._map(document.get("metrics"), "metrics").items()},
             shard=shard,
             random_ties=random_ties,
         )
@@ -150,13 +150,24 @@ class _Reader:
             return []
         return value
 
+    def _map(self, value: Any, path: str) -> dict[Any, Any]:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.errors.append(f"{path}: must be a map, not {value!r}")
+            return {}
+        return value
+
     def _action_arguments(self, configurations: Any) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
         for i, entry in enumerate(self._list(configurations, "configurations")):
             if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
                 self.errors.append(f"configurations[{i}].name: must be the name of an action")
                 continue
-            found.setdefault(entry["name"], entry.get("arguments") or {})
+            name, path = entry["name"], f"configurations[{i}]"
+            if name not in self.actions and name not in self.later:
+                self.warnings.append(f"{path}.name: there is no action '{name}'{nearest(name, self.actions)}")
+            found.setdefault(name, self._map(entry.get("arguments"), f"{path}.arguments"))
         return found
 
     def _actions(self, text: Any, arguments: dict[str, dict[str, Any]]) -> tuple[ActionEntry, ...]:
@@ -212,10 +223,7 @@ class _Reader:
             else:
                 self.errors.append(f"{path}.name: unknown plugin '{name}'{nearest(name, self.plugins)}")
             return None
-        arguments = entry.get("arguments") or {}
-        if not isinstance(arguments, dict):
-            self.errors.append(f"{path}.arguments: must be a map, not {arguments!r}")
-            arguments = {}
+        arguments = self._map(entry.get("arguments"), f"{path}.arguments")
         plugin = self.plugins[name]
         if switches["enableHierarchy"] and not plugin.hierarchical:
             self.warnings.append(f"{path}.enableHierarchy: '{name}' has no hierarchy in this version; queues stand side by side")

@@ -183,13 +183,14 @@ class Plugin(Generic[A]):
 
 
 class Arguments:
-    """The free map of a plugin or action in scheduler.conf, read with upstream's rules: a value of the wrong type is
-    reported in `warnings` and the default stays; what nobody read is reported with the nearest known key."""
+    """The free map of a plugin or action in scheduler.conf: a value of the wrong type is a mistake, told in `errors`.
 
-    def __init__(self, path: str, values: dict[str, Any] | None, warnings: list[str]) -> None:
+    `known` is what was asked for, so that the rest can be told too."""
+
+    def __init__(self, path: str, values: dict[str, Any] | None, errors: list[str]) -> None:
         self.path = path
         self.values = values or {}
-        self.warnings = warnings
+        self.errors = errors
         self.known: set[str] = set()
 
     def _get(self, key: str, kinds: tuple[type, ...], what: str) -> Any:
@@ -198,12 +199,12 @@ class Arguments:
         if value is None:
             return None
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.warn(key, f"must be {what}, not {value!r}; the default stays")
+            self.warn(key, f"must be {what}, not {value!r}")
             return None
         return value
 
     def warn(self, key: str, message: str) -> None:
-        self.warnings.append(f"{self.path}.{key}: {message}")
+        self.errors.append(f"{self.path}.{key}: {message}")
 
     def integer(self, key: str, default: int) -> int:
         value = self._get(key, (int,), "an integer")
@@ -220,7 +221,7 @@ class Arguments:
                 return True
             if value in ("0", "f", "F", "FALSE", "false", "False"):
                 return False
-            self.warn(key, f"must be true or false, not {value!r}; the default stays")
+            self.warn(key, f"must be true or false, not {value!r}")
             return default
         return default if value is None else bool(value)
 

@@ -88,13 +88,14 @@ class Session:
             plugin.open(self)
 
     def _register(self) -> None:
-        made: dict[str, Plugin[Any]] = {}
+        """A plugin that stands in several places answers in each of them, with the arguments of the last one, as upstream."""
+        made = {entry.name: entry.make() for tier in self.conf.tiers for entry in tier}
+        self.plugins = list(made.values())
         for tier in self.conf.tiers:
             for hooks in self.hooks.values():
                 hooks.append([])
             for entry in tier:
-                plugin = made[entry.name] = entry.make()
-                self.plugins = [*(p for p in self.plugins if p.name != entry.name), plugin]
+                plugin = made[entry.name]
                 for point in POINTS:
                     method = getattr(plugin, point.hook, None)
                     if method is not None and (not point.switch or entry.switches[point.switch]):

@@ -8,6 +8,7 @@ Source: volcano ed72c7c, plugins/overcommit."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from extender.core import status as st
@@ -31,7 +32,7 @@ class Overcommit(Plugin[OvercommitArgs]):
     @classmethod
     def parse(cls, arguments: Arguments) -> OvercommitArgs:
         factor = arguments.number(KEY, FACTOR)
-        if factor < 1:
+        if not 1 <= factor < math.inf:
             arguments.warn(KEY, f"must be at least 1, not {factor:g}")
         return OvercommitArgs(factor)
 

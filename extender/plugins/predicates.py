@@ -66,7 +66,7 @@ class Predicates(Plugin[PredicatesArgs]):
             arguments.boolean(f"predicate.{unused}", True)
         seconds = arguments.integer(FILTER_TIMEOUT, 10)
         if seconds < 0:
-            arguments.warn(FILTER_TIMEOUT, f"must not be negative, not {seconds}; the default stays")
+            arguments.warn(FILTER_TIMEOUT, f"must not be negative, not {seconds}")
             seconds = 10
         arguments.integer("volumebinding.bindTimeoutSeconds", 600)
         arguments.integer("volumebinding.weight", 1)

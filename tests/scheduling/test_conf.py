@@ -32,7 +32,7 @@ MISTAKES = {
     ),
     "an argument of the wrong type": (
         GOOD.replace("name: gang", "name: binpack, arguments: {binpack.weight: five}"),
-        "tiers[0].plugins[0].arguments.binpack.weight: must be an integer, not 'five'; the default stays",
+        "tiers[0].plugins[0].arguments.binpack.weight: must be an integer, not 'five'",
     ),
     "arguments that are no map": (
         GOOD.replace("name: gang", "name: gang, arguments: [1]"),
@@ -44,7 +44,16 @@ MISTAKES = {
         'actions: "allocate"\ntiers: [{plugins: [{name: drf, enableHierarchy: true}, {name: proportion}]}]',
         "tiers[0]: proportion and drf with enableHierarchy conflict; leave out one of them",
     ),
-    "not YAML": ("actions: [", "scheduler.conf: not YAML"),
+    "not YAML": ("actions: [", "scheduler.conf: not YAML: while parsing a flow node did not find expected node content in"),
+    "metrics that are no map": (GOOD + "\nmetrics: [1]", "scheduler.conf: metrics: must be a map, not [1]"),
+    "arguments of an action that are no map": (
+        GOOD + "\nconfigurations: [{name: allocate, arguments: [1]}]",
+        "scheduler.conf: configurations[0].arguments: must be a map, not [1]",
+    ),
+    "a factor that is no number": (
+        GOOD.replace("name: gang", "name: overcommit, arguments: {overcommit-factor: .nan}"),
+        "tiers[0].plugins[0].arguments.overcommit-factor: must be at least 1, not nan",
+    ),
     "not a map": ("- a", "must be a map with 'actions' and 'tiers'"),
 }
 
@@ -66,6 +75,13 @@ def test_an_argument_that_nobody_reads_is_warned_of() -> None:
     text = GOOD.replace("name: gang", "name: binpack, arguments: {binpack.weigth: 5}")
     assert conf.load(text, PLUGINS, ACTIONS).warnings == (
         "tiers[0].plugins[0].arguments.binpack.weigth: nobody reads this argument; did you mean 'binpack.weight'?",
+    )
+
+
+def test_arguments_of_an_action_that_there_is_not_are_warned_of() -> None:
+    text = GOOD + "\nconfigurations: [{name: alocate, arguments: {a: 1}}]"
+    assert conf.load(text, PLUGINS, ACTIONS).warnings == (
+        "configurations[0].name: there is no action 'alocate'; did you mean 'allocate'?",
     )
 
 

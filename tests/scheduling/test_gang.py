@@ -133,3 +133,12 @@ def test_ready_jobs_go_last() -> None:
         task("o", "old").cpu(1).on("n"), task("w", "new").cpu(1), plugins="gang",
     )  # fmt: skip
     assert ssn.job_order(job_row(ssn, "new")) < ssn.job_order(job_row(ssn, "old"))
+
+
+def test_a_plugin_that_stands_twice_answers_in_both_places() -> None:
+    """As upstream has it: one plugin, with what its last place says; neither is left unopened."""
+    group = podgroup("g").members(2)
+    twice: list[Json] = [{"name": "gang", "enableJobReady": False}, {"name": "priority"}, {"name": "gang"}]
+    ssn = opened(node("n").cpu(64), queue(), group, *pending("a"), plugins=twice)
+    assert [made.name for made in ssn.plugins] == ["gang", "priority"]
+    assert ssn.job_valid(job_row(ssn, "g")) is not None
