@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -20,6 +21,9 @@ from extender.cluster.clock import Clock
 from extender.cluster.port import Cluster, Watch
 
 ORPHAN_SECONDS = 40.0  # kubernetes v1.36.1 pkg/controller/podgc, quarantineTime
+_NUMBER = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
+_CODE = re.compile(r"[0-9]{1,3}")
+_RESTART = 1.0  # seconds at least from one start of a container to the next, or time would stand still
 
 
 class _Task(NamedTuple):
@@ -155,8 +159,8 @@ class Kubelet:
         name = pod["metadata"]["name"]
         succeeds = next((after for glob, after in self._complete_after.items() if fnmatchcase(name, glob)), None)
         try:
-            exits = _run_seconds(pod)
-            _exit_code(pod)
+            exits = run_seconds(pod)
+            exit_code(pod)
         except InvalidObject as error:
             self._ending.add(uid)
             self._report(pod, {"phase": "Failed", "reason": "InvalidAnnotation", "message": str(error)})
@@ -177,12 +181,12 @@ class Kubelet:
         """The containers end, and start again where the pod's restartPolicy says so."""
         if not _runs(pod):
             return False
-        code = _exit_code(pod)
+        code = exit_code(pod)
         policy = pod["spec"].get("restartPolicy", "Always")
         if policy == "Never" or (policy == "OnFailure" and code == 0):
             return self._report(pod, container_status.ended(pod, self._now(), code))
         self._started[pod["metadata"]["uid"]] = self._clock.now()
-        self._later(self._clock.now() + (_run_seconds(pod) or 0.0), self._exit, pod)
+        self._later(self._clock.now() + max(run_seconds(pod) or 0.0, _RESTART), self._exit, pod)
         return self._report(pod, container_status.restarted(pod, self._now(), code))
 
     def _remove(self, pod: Json) -> bool:
@@ -245,20 +249,21 @@ def _runs(pod: Json) -> bool:
     return pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
 
 
-def _run_seconds(pod: Json) -> float | None:
-    """A number of seconds or a Go duration. Raises InvalidObject naming the annotation."""
+def run_seconds(pod: Json) -> float | None:
+    """A number of seconds or a Go duration, not below zero. Raises InvalidObject naming the annotation."""
     text = annotations_of(pod).get(labels.RUN_SECONDS)
     if text is None:
         return None
-    try:
-        return float(text)
-    except ValueError:
-        return seconds(text, f"metadata.annotations[{labels.RUN_SECONDS}]")
+    path = f"metadata.annotations[{labels.RUN_SECONDS}]"
+    length = float(text) if _NUMBER.fullmatch(text) else seconds(text, path)
+    if length < 0:
+        raise InvalidObject(f"'{text}' is below zero", path=path)
+    return length
 
 
-def _exit_code(pod: Json) -> int:
+def exit_code(pod: Json) -> int:
+    """0 to 255. Raises InvalidObject naming the annotation."""
     text = annotations_of(pod).get(labels.EXIT_CODE, "0")
-    if not text.isdigit():
-        path = f"metadata.annotations[{labels.EXIT_CODE}]"
-        raise InvalidObject(f"'{text}' is not an exit code", path=path, subject=f"Pod {pod['metadata']['name']}")
+    if not _CODE.fullmatch(text) or int(text) > 255:
+        raise InvalidObject(f"'{text}' is not an exit code (0 to 255)", path=f"metadata.annotations[{labels.EXIT_CODE}]")
     return int(text)

@@ -124,7 +124,8 @@ def nonzero_requests(spec: PodSpec, requests: dict[str, int]) -> NDArray[np.int6
                 init_containers=tuple(_filled(c, fill) for c in spec.init_containers or ()),
             )
         )
-    return np.array([-(-filled.get("cpu", 0) // 10**6), -(-filled.get("memory", 0) // 10**9)], dtype=np.int64)
+    cpu, memory = -(-filled.get("cpu", 0) // 10**6), -(-filled.get("memory", 0) // 10**9)
+    return np.array([min(cpu, quantity.MAX), min(memory, quantity.MAX)], dtype=np.int64)
 
 
 def _filled(container: Container, fill: dict[str, str]) -> Container:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from extender.api import labels, meta, queue
-from extender.api.errors import nearest
+from extender.api.errors import InvalidObject, nearest
 from extender.api.meta import Json, Kind, annotations_of, key_of, kind_of
+from extender.cluster.kubelet import exit_code, run_seconds
 from extender.ctl.loading import Found
 
 _FIRST: tuple[tuple[Kind, ...], ...] = (
@@ -94,6 +95,48 @@ def check_references(found: Sequence[Found]) -> None:
                 raise each.refuse(f"{each.subject}: {path}: no {kind} '{name}' in these manifests{near}")
 
 
+def check_annotations(found: Sequence[Found]) -> None:
+    """Raises Refused for the first pod or template whose pumice.io annotations cannot be read."""
+    for each in (each for each in found if not each.as_found):
+        for path, pod in _pods(each.manifest):
+            notes = {name: text for name, text in _inside(pod, ("metadata", "annotations")).items() if isinstance(text, str)}
+            told = {"metadata": {"annotations": notes}}
+            try:
+                run_seconds(told)
+                exit_code(told)
+            except InvalidObject as error:
+                raise each.refuse(f"{each.subject}: {path}{error}") from None
+
+
+def unplayed(found: Sequence[Found]) -> Iterator[str]:
+    """A line for what the embedded cluster makes nothing of, or not for long."""
+    there = {key_of(each.manifest).name for each in found if kind_of(each.manifest) == meta.NODE}
+    elsewhere: list[str] = []
+    for each in found:
+        kind = kind_of(each.manifest)
+        if kind == meta.BATCH_CRON_JOB:
+            yield f"{each.where}: {each.subject}: is not played, no job comes of it; write the Job that it would start"
+        node = _inside(each.manifest, ("spec",)).get("nodeName") if kind == meta.POD else None
+        if node and node not in there:
+            elsewhere.append(str(node))
+    if elsewhere:
+        names = ", ".join(sorted(set(elsewhere))[:3]) + (" ..." if len(set(elsewhere)) > 3 else "")
+        yield f"pods on nodes that are not among the manifests ({names}), which go as on any cluster: {len(elsewhere)}"
+
+
+def _pods(manifest: Json) -> Iterator[tuple[str, Json]]:
+    """(prefix of field paths, pod or template) of all that describes a pod."""
+    kind = kind_of(manifest)
+    if kind == meta.POD:
+        yield "", manifest
+    elif kind in TEMPLATES:
+        yield ".".join(TEMPLATES[kind]) + ".", _inside(manifest, TEMPLATES[kind])
+    elif kind in _JOB_SPECS:
+        tasks = _inside(manifest, _JOB_SPECS[kind]).get("tasks")
+        for i, task in enumerate(tasks if isinstance(tasks, list) else ()):
+            yield f"{'.'.join(_JOB_SPECS[kind])}.tasks[{i}].template.", _inside(task, ("template",))
+
+
 def _full(each: Found, name: str = "") -> str:
     """Of a namespaced kind: `default/train`."""
     key = key_of(each.manifest)
@@ -103,19 +146,15 @@ def _full(each: Found, name: str = "") -> str:
 def _named(each: Found) -> Iterator[tuple[str, Kind, Any]]:
     """(field path, kind, name) of all that the manifest names."""
     manifest, kind = each.manifest, kind_of(each.manifest)
-    if kind == meta.POD:
-        yield from _pod_names(each, manifest, "")
-    elif kind in TEMPLATES:
-        yield from _pod_names(each, _inside(manifest, TEMPLATES[kind]), ".".join(TEMPLATES[kind]) + ".")
+    if kind == meta.POD or kind in TEMPLATES:
+        for prefix, pod in _pods(manifest):
+            yield from _pod_names(each, pod, prefix)
     elif kind in _JOB_SPECS:
         spec, path = _inside(manifest, _JOB_SPECS[kind]), ".".join(_JOB_SPECS[kind])
         yield f"{path}.queue", meta.QUEUE, spec.get("queue")
         yield f"{path}.priorityClassName", meta.PRIORITY_CLASS, spec.get("priorityClassName")
-        tasks = spec.get("tasks")
-        for i, task in enumerate(tasks if isinstance(tasks, list) else ()):
-            pod = _inside(task, ("template", "spec"))
-            where = f"{path}.tasks[{i}].template.spec.priorityClassName"
-            yield where, meta.PRIORITY_CLASS, pod.get("priorityClassName")
+        for prefix, pod in _pods(manifest):
+            yield f"{prefix}spec.priorityClassName", meta.PRIORITY_CLASS, _inside(pod, ("spec",)).get("priorityClassName")
     elif kind == meta.JOB_FLOW:
         flows = _inside(manifest, ("spec",)).get("flows")
         for i, flow in enumerate(flows if isinstance(flows, list) else ()):

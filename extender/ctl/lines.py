@@ -75,7 +75,8 @@ def job_lines(outcome: Outcome, names: GroupNames) -> list[JobLine]:
         if name not in lines:
             running, least = int((group.get("status") or {}).get("running") or 0), int(spec.get("minMember") or 0)
             queue = str(spec.get("queue") or "default")
-            lines[name] = (_age(outcome, group), _line(outcome, name, phase_of(group), running, least, queue, group, spans[name]))
+            phase = _failed(spans[name]) or phase_of(group)
+            lines[name] = (_age(outcome, group), _line(outcome, name, phase, running, least, queue, group, spans[name]))
     for pod in outcome.objects.get(POD, ()):
         name = f"Pod {key_of(pod)}"
         if name in spans and name not in lines:
@@ -83,6 +84,11 @@ def job_lines(outcome: Outcome, names: GroupNames) -> list[JobLine]:
             running = int(phase == "Running")
             lines[name] = (_age(outcome, pod), _line(outcome, name, phase, running, 1, "", pod, spans[name]))
     return [line for _, line in sorted(lines.values(), key=lambda each: each[0])]
+
+
+def _failed(spans: Sequence[PodSpan]) -> str:
+    """Of a pod that stands alone: the group that was made for it counts it as completed."""
+    return spans[0].end if len(spans) == 1 and spans[0].end == "Failed" else ""
 
 
 def _age(outcome: Outcome, obj: Json) -> tuple[float, str]:

@@ -42,7 +42,7 @@ class _Group:
 
 def is_file(given: str) -> bool:
     """Whether --nodes names a file, and is not a spec itself."""
-    return given == STDIN or given.endswith(SUFFIXES) or Path(given).exists()
+    return given == STDIN or given.endswith(SUFFIXES) or (bool(given) and Path(given).exists())
 
 
 def from_file(path: str) -> list[Found]:

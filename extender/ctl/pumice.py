@@ -1,21 +1,38 @@
 """pumice: the command for people. One subcommand a module; this one only gathers them and turns errors into exit statuses.
 
-Exit status: 0 done, 1 error, 2 usage; `pumice run` adds 3 (something must wait) and 4 (something can never fit)."""
+Exit status: 0 done, 1 error, 2 usage, 141 nobody reads the output; `pumice run` adds 3 (something must wait) and 4 (something
+can never fit)."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 import click
 
 from extender.api.errors import PumiceError, UsageError
 from extender.ctl.bench import bench
+from extender.ctl.bench_cluster import cluster
 from extender.ctl.run import run
 from extender.ctl.score import score
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class NobodyReads(Exception):
+    """`pumice ... | head`: standard output has been closed."""
+
+
+class _Commands(click.Group):
+    """click would make status 1 of a closed pipe, which is an error."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise NobodyReads from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pumice", message="pumice %(version)s")
 def pumice() -> None:
     """A batch scheduler for Kubernetes that speaks Volcano's language."""
@@ -23,6 +40,7 @@ def pumice() -> None:
 
 for command in (run, score, bench):
     pumice.add_command(command)
+bench.add_command(cluster)
 
 
 def main() -> None:
@@ -33,15 +51,24 @@ def main() -> None:
         sys.exit(done.exit_code)
     except click.Abort:
         sys.exit(130)
-    except BrokenPipeError:  # `pumice ... | head`: nobody reads on, and nothing may be flushed any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except NobodyReads:
+        _write_no_more()
         sys.exit(141)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
+    except OSError as error:  # files are told as UsageError; what is left is standard output, on a disk that is full
+        _write_no_more()
+        click.echo(f"error: {error.strerror or error}", err=True)
+        sys.exit(1)
     except UsageError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
     except PumiceError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
+
+
+def _write_no_more() -> None:
+    """What is still to be written goes nowhere, or the interpreter would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

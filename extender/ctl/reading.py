@@ -24,6 +24,8 @@ def text_of(path: str) -> str:
 
 
 def _contents(path: str) -> Iterator[tuple[str, bytes]]:
+    if not path:  # an empty variable of a shell; Path("") would be the present folder
+        raise UsageError("the name of a file is empty")
     if path == STDIN or not Path(path).is_dir():
         yield _content(path)
         return
@@ -36,6 +38,8 @@ def _contents(path: str) -> Iterator[tuple[str, bytes]]:
 
 def _content(path: str) -> tuple[str, bytes]:
     if path == STDIN:
+        if sys.stdin is None:  # `<&-`
+            raise UsageError("standard input is closed")
         return "standard input", sys.stdin.buffer.read()
     try:
         return path, Path(path).read_bytes()

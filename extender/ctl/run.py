@@ -17,7 +17,7 @@ from extender.api.errors import UsageError
 from extender.api.meta import NODE, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, tables, timeline
-from extender.ctl.arranging import arranged, check_references
+from extender.ctl.arranging import arranged, check_annotations, check_references, unplayed
 from extender.ctl.loading import Found, load
 from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
@@ -133,7 +133,10 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     for each in (each for each in found if not each.as_found):
         for line in unknown_fields(each):
             notes.print(f"warning: {line}")
+    for line in unplayed(found):
+        notes.print(f"warning: {line}")
     nodes.check(each for each in found if kind_of(each.manifest) == NODE)
+    check_annotations(found)
     check_references(found)
     return arranged(found)
 
@@ -145,9 +148,9 @@ def _show(result: Report, output: str) -> None:
         plain = orjson.loads(orjson.dumps(result.as_json(), option=orjson.OPT_NON_STR_KEYS, default=_plain))
         click.echo(yaml.dump(plain, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=_WIDTH), nl=False)
     else:
-        out = Console(highlight=False, markup=False)
+        out = tables.Output()
         if not out.is_terminal and "COLUMNS" not in os.environ:
-            out = Console(highlight=False, markup=False, width=_WIDTH)
+            out = tables.Output(width=_WIDTH)
         tables.show(result, out)
 
 

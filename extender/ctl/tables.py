@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,21 +20,43 @@ from extender.ctl.report import Report
 
 _JOBS, _NODES, _WAITS = 40, 16, 20  # rows; -o json has them all
 _BAR = 10  # characters
+_WIDEST = 1000  # characters; no table is wider
 _WRAPPED = ("NODES", "DESERVED", "CAPABILITY")  # columns that give way where the terminal is narrow
+_WRAP = 11  # characters that they keep
 _EXTENDED = 2  # columns for resources beside cpu and memory
 _COLOURS = {"Running": "green", "Completed": "blue", "Succeeded": "blue", "Failed": "red", "Aborted": "red", "Terminated": "red"}
 _BINARY = ("memory", "ephemeral-storage")
 _SCALE = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-def show(report: Report, console: Console) -> None:
+class Output(Console):
+    """Standard output. A pipe that nobody reads is told to who prints (rich would end the process with status 1)."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, markup=False, **settings)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+    def table(self, table: Table) -> None:
+        """With every number whole: where the terminal is too narrow its lines are longer than it."""
+        whole = Measurement.get(self, self.options.update(max_width=_WIDEST), table).maximum
+        wrapped = (column for column in table.columns if not column.no_wrap)
+        longest = (max(cell_len(str(cell)) for cell in (column.header, *column.cells)) for column in wrapped)
+        least = whole - sum(max(length - _WRAP, 0) for length in longest)
+        there, self.width = self.width, max(self.width, least)
+        self.print(table)
+        self.width = there
+
+
+def show(report: Report, console: Output) -> None:
     """Print it all."""
     if report.job_lines:
-        console.print(_jobs(report))
+        console.table(_jobs(report))
     _waits(report, console)
     if report.node_lines:
-        console.print(_nodes(report.node_lines))
-    console.print(_queues(report))
+        console.table(_nodes(report.node_lines))
+    console.table(_queues(report))
     console.print(Text(_last_line(report)), soft_wrap=True)
 
 
@@ -183,12 +208,13 @@ def amount(name: str, nanos: int) -> str:
 def _last_line(report: Report) -> str:
     pods = Counter(pod["phase"] for pod in report.pods.values())
     counts = ", ".join(f"{count} {phase.lower()}" for phase, count in pods.most_common()) or "none"
+    cycles = "cycle" if report.cycles == 1 else "cycles"
     ended = {
         "settled": "nothing changes any more",
         "until": "as long as asked for",
         "limit": "and it would go on: it never settles",
     }.get(report.ended, report.ended)
-    return f"{_span(report.clock)} of time, {report.cycles} scheduling cycles; pods: {counts}; {ended}"
+    return f"{_span(report.clock)} of time, {report.cycles} scheduling {cycles}; pods: {counts}; {ended}"
 
 
 def _span(seconds: float) -> str:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 import yaml
@@ -104,6 +108,48 @@ def test_the_shape_of_the_json(pumice: Command) -> None:
     assert told["queues"]["default"]["allocated"]["cpu"] == "10"
     assert told["waiting"][0]["numbers"] | {"tasks": 1, "minAvailable": 1} == told["waiting"][0]["numbers"]
     assert told["clock"] > 10
+
+
+@pytest.mark.parametrize("columns", ["30", "60", "79"])
+def test_no_number_is_cut_on_a_narrow_terminal(pumice: Command, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    """Lines are longer than the terminal is wide before `16/16Gi` becomes `16/1`."""
+    monkeypatch.setenv("COLUMNS", columns)
+    text = QUEUE % ("limited", ", capability: {cpu: 16, memory: 32Gi, nvidia.com/gpu: 8}") + job("a-job-of-some-length", 2, "5")
+    words = pumice("run", "f.yaml", *NODES, files={"f.yaml": text}).out.split()
+    assert {"a-job-of-some-length", "node-1,", "node-2", "RUNNING/MIN", "WAITED", "5/8", "10/16", "1Gi/16Gi"} <= set(words)
+
+
+def test_a_pod_that_failed_is_no_success(pumice: Command) -> None:
+    """The group made for it is Completed, as upstream has it; people ask for the pod."""
+    text = POD % ("p", "volcano")
+    text = text.replace("{name: p}", "{name: p, annotations: {pumice.io/run-seconds: '3', pumice.io/exit-code: '1'}}")
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": text.replace("spec: {", "spec: {restartPolicy: Never, ")})
+    assert [line.split()[2] for line in ran.out.splitlines() if line.startswith(" Pod p")] == ["Failed"]
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_nobody_reads_the_output(tmp_path: Path, output: str) -> None:
+    """`pumice run | head -0`: the status of a broken pipe, and no complaint."""
+    (tmp_path / "f.yaml").write_text(job("a"))
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "wb") as closed:
+        ran = _in_process_of_its_own(tmp_path, "run", "f.yaml", *NODES, "-o", output, stdout=closed)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_the_output_cannot_be_written(tmp_path: Path, output: str) -> None:
+    """A full disk is an error in one line."""
+    (tmp_path / "f.yaml").write_text(job("a"))
+    with open("/dev/full", "wb") as full:
+        ran = _in_process_of_its_own(tmp_path, "run", "f.yaml", *NODES, "-o", output, stdout=full)
+    assert (ran.returncode, ran.stderr) == (1, "error: No space left on device\n")
+
+
+def _in_process_of_its_own(folder: Path, *words: str, stdout: IO[bytes]) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", "from extender.ctl.pumice import main; main()", *words]
+    return subprocess.run(program, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 
 def test_yaml_says_the_same_as_json(pumice: Command) -> None:

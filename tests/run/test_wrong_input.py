@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import pytest
 
+from extender.api.errors import UsageError
+from extender.ctl import reading
 from tests.run.conftest import Command
 
 JOB = """apiVersion: batch.volcano.sh/v1alpha1
@@ -181,6 +184,29 @@ FILES = {
         'document 2: Queue b: admission webhook "validatequeue.volcano.sh" denied the request: '
         "spec.parent: parent queue 'a' not found; create it first",
     ),
+    "a time to run that cannot be read": Wrong(
+        1,
+        POD % ("pumice.io/run-seconds: soon", "1"),
+        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'soon' is not a duration "
+        "(such as 300ms, 1.5s, 1h30m)",
+    ),
+    "a time to run that never ends": Wrong(
+        1,
+        POD % ("pumice.io/run-seconds: inf", "1"),
+        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'inf' is not a duration "
+        "(such as 300ms, 1.5s, 1h30m)",
+    ),
+    "a time to run below zero": Wrong(
+        1,
+        POD % ("pumice.io/run-seconds: -3s", "1"),
+        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: '-3s' is below zero",
+    ),
+    "an exit code in the template of a job": Wrong(
+        1,
+        JOB.replace("template: {", "template: {metadata: {annotations: {pumice.io/exit-code: '256'}}, "),
+        "document 1: Job train: spec.tasks[0].template.metadata.annotations[pumice.io/exit-code]: "
+        "'256' is not an exit code (0 to 255)",
+    ),
     "a bad time of arrival": Wrong(
         1,
         JOB.replace("{name: train}", "{name: train, annotations: {pumice.io/arrives-after: soon}}"),
@@ -207,6 +233,10 @@ COMMANDS = {
     "no file": ((), 2, ""),
     "a file that is missing": (("nowhere.yaml",), 2, "nowhere.yaml: no such file"),
     "an empty folder": (("empty",), 2, "empty: no .yaml, .yml, .json file in this folder"),
+    "a file without a name": (("",), 2, "the name of a file is empty"),
+    "nodes without a word": (
+        ("job.yaml", "--nodes", ""), 2, "--nodes: empty; write for instance '4x cpu=32,memory=128Gi,nvidia.com/gpu=8'",
+    ),
     "standard input twice": (("-", "-"), 2, "standard input (-) can be read once only"),
     "a conf that is missing": (("job.yaml", "--conf", "no.conf"), 2, "no.conf: no such file"),
     "a conf with a slip": (
@@ -257,3 +287,23 @@ def test_a_mistyped_field_is_told(pumice: Command) -> None:
     ran = pumice("run", "job.yaml", files={"job.yaml": JOB.replace("minAvailable", "minAvailabel")})
     says = "warning: job.yaml: document 1: Job train: spec.minAvailabel: unknown field, passed over; did you mean 'minAvailable'?"
     assert says in ran.err.splitlines()
+
+
+def test_standard_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `pumice run - <&-`, where Python has no stdin at all."""
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UsageError, match="standard input is closed"):
+        reading.text_of(reading.STDIN)
+
+
+def test_what_is_not_played_is_told(pumice: Command) -> None:
+    """A CronJob of Kubernetes has no controller here, and a pod whose node is not given has nowhere to stay."""
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick"},
+            "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "main", "image": "app"}]}}}}}}  # fmt: skip
+    stray = POD.replace("{name: p,", "{name: p, uid: u, resourceVersion: '5',").replace("spec: {", "spec: {nodeName: gone, ")
+    ran = pumice("run", "f.yaml", files={"f.yaml": f"{json.dumps(cron)}\n---\n{stray % ('', 1)}"})
+    assert [line for line in ran.err.splitlines() if line.startswith("warning: ")] == [
+        "warning: f.yaml: document 1: CronJob tick: is not played, no job comes of it; write the Job that it would start",
+        "warning: pods on nodes that are not among the manifests (gone), which go as on any cluster: 1",
+    ]

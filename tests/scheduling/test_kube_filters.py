@@ -276,3 +276,14 @@ def test_whether_nodes_outside_the_affinity_count_as_the_emptiest_domain(policy:
     nodes = [big("n1", "a").labels(disk="ssd"), big("n2", "b")]
     asked = spread_web(nodeAffinityPolicy=policy).select(disk="ssd")
     assert verdicts(asked, nodes, [web(on="n1")]) == {"n1": want, "n2": AFFINITY}
+
+
+def test_an_amount_past_what_can_be_counted_fits_nowhere() -> None:
+    """Sums with the defaults for containers that ask nothing are held at the largest amount too."""
+    for cpu, memory in (("9e30", "1Gi"), ("1", "9e30")):
+        told = verdicts(pod("asked").with_("spec.containers", [_asking({"cpu": cpu}), _asking({"memory": memory})]), [big()])
+        assert told["n1"].startswith("NodeResourcesFit: Insufficient")
+
+
+def _asking(requests: Json) -> Json:
+    return {"name": next(iter(requests)), "image": "app", "resources": {"requests": requests}}
