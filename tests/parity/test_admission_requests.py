@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.api.meta import Json, Key
+from extender.api.meta import Json, Key, Kind
 from extender.cluster.port import AdmissionRequest
 from webhook.admission import answer
 from webhook.decode import decode
@@ -42,6 +42,9 @@ class Queues:
 
     def namespace(self, name: str) -> Json | None:
         return {"metadata": {"name": name}}
+
+    def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
+        return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {**key._asdict(), "uid": uid}}
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=[f"{number:03}{entry['path']}" for number, entry in enumerate(RECORDED)])
