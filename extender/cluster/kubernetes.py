@@ -57,7 +57,7 @@ class KubernetesCluster:
         self._clock = clock or SystemClock()
         self._bucket = TokenBucket(rate, burst, self._clock)
         self._rng = random.Random()
-        self._answered: Time = self._clock.now()  # when the server was last heard of
+        self._unreachable: Time | None = None  # since when
 
     def close(self) -> None:
         self._connection.close()
@@ -183,7 +183,7 @@ class KubernetesCluster:
 
     def _attempt(self, call: _Call) -> Json:
         answer = self._connection.exchange(call.method, call.path, call.body, call.content_type)
-        self._answered = self._clock.now()
+        self._unreachable = None
         if answer.status >= 300:
             raise error_of(answer.status, answer.body, answer.headers)
         decoded: Json = orjson.loads(answer.body)
@@ -192,7 +192,9 @@ class KubernetesCluster:
     def _pause(self, call: _Call, error: ClusterError, attempt: int) -> float | None:
         """Seconds until the next attempt; None: there is none."""
         if isinstance(error, NotSent):  # in an outage nobody waits for its end anew with each request
-            again = self._clock.now() - self._answered <= self._patience
+            now = self._clock.now()
+            self._unreachable = now if self._unreachable is None else self._unreachable
+            again = now - self._unreachable <= self._patience
         elif isinstance(error, TooManyRequests):
             again = call.patient
         else:
