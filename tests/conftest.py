@@ -6,10 +6,15 @@ machine the test is skipped and says how to point to them."""
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from extender.testing import cases
 
 pytest_plugins = ("tests.controlplane.fixtures",)
+
+# How long a busy machine takes says nothing about the code.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
