@@ -13,7 +13,7 @@ from typing import NamedTuple
 import yaml
 
 from extender.api.errors import AlreadyExists, NotFound, PumiceError
-from extender.api.meta import KINDS, QUEUE, Json, Key, Kind, key_of, labels_of
+from extender.api.meta import KINDS, NAMESPACE, POD, QUEUE, Json, Key, Kind, key_of, labels_of
 from extender.cluster.first_queues import first_queues
 from extender.cluster.manifests import folder
 from extender.cluster.port import Cluster
@@ -22,6 +22,7 @@ CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customreso
 MANAGED_BY = "app.kubernetes.io/managed-by"
 PATIENCE = 30.0  # seconds for a kind to be served
 _LOOK = 0.1
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class NotInstalled(PumiceError):
@@ -42,14 +43,14 @@ class Installed:
 
 
 class Held(NamedTuple):
-    """A kind that we brought, and the objects that go with it."""
+    """A CRD or namespace that we brought, and how many objects of others go with it."""
 
-    crd: str
+    of: str
     objects: int
 
 
 def crds() -> list[Json]:
-    return [yaml.safe_load(file.read_text()) for file in sorted((folder() / "crds").glob("*_*.yaml"))]
+    return [yaml.load(file.read_bytes(), Loader=_LOADER) for file in sorted((folder() / "crds").glob("*_*.yaml"))]
 
 
 def install(cluster: Cluster, kind: Kind, wanted: Json, owner: str) -> Installed:
@@ -95,11 +96,12 @@ def remove(cluster: Cluster, kind: Kind, key: Key) -> bool:
 
 
 def made_by(cluster: Cluster, kind: Kind, owner: str) -> list[Key]:
-    """What carries the owner's label; nothing where the kind is not served."""
+    """What carries the owner's label and is not going already; nothing where the kind is not served."""
     try:
-        return [key_of(obj) for obj in cluster.list(kind, label_selector=f"{MANAGED_BY}={owner}").objects]
+        found = cluster.list(kind, label_selector=f"{MANAGED_BY}={owner}").objects
     except NotFound:
         return []
+    return [key_of(obj) for obj in found if "deletionTimestamp" not in obj["metadata"]]
 
 
 def held(cluster: Cluster, names: Iterable[str], owner: str) -> Iterator[Held]:
@@ -113,6 +115,14 @@ def held(cluster: Cluster, names: Iterable[str], owner: str) -> Iterator[Held]:
             continue
         if objects:
             yield Held(name, len(objects))
+
+
+def pods_in_ours(cluster: Cluster, owner: str) -> Iterator[Held]:
+    """Pods in namespaces that `owner` has made."""
+    for key in made_by(cluster, NAMESPACE, owner):
+        pods = cluster.list(POD, key.name).objects
+        if pods:
+            yield Held(f"namespace {key.name}", len(pods))
 
 
 def _established(crd: Json) -> bool:

@@ -6,8 +6,9 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
 import click
@@ -29,9 +30,13 @@ from extender.ctl.telling import Telling
 from webhook.settings import Settings
 
 OWNER = "pumice-up"
+_NAMES = (OWNER, f"{OWNER}/leader-election", scheduler.PROGRAM, controllers.PROGRAM)  # of the ways to the cluster
 RATE = 1000.0  # requests a second of each component
 _WEBHOOKS: tuple[Kind, ...] = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 _LOOK = 0.25
+_PATIENCE = 3.0  # seconds without a lease until that is told
+_NAMED = 3  # objects of a kind that are named; of more it is said how many
+_SAME = 1.0  # seconds within which signals are one
 _WHERE = (
     click.option("--kubeconfig", default="", help="File that says where the cluster is.  [default: $KUBECONFIG, ~/.kube/config]"),
     click.option("--context", default="", help="Context of the kubeconfig."),
@@ -77,22 +82,20 @@ def _where(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("up")
 @_where
-@click.option(
-    "--conf", default="", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes."
-)
+@click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes.")
 @click.option("--scheduler-name", "names", multiple=True, default=("volcano",), show_default=True,
               help="Pods with this schedulerName are ours. May be repeated.")  # fmt: skip
 @click.option(
     "--webhook-url", default="", metavar="HOST:PORT", help="Where the API server reaches this machine; admission is served there."
 )
 @click.option("--without-webhooks", is_flag=True, help="Say nothing about admission being off.")
-def up(kubeconfig: str, context: str, namespace: str, conf: str, names: Sequence[str], webhook_url: str,
+def up(kubeconfig: str, context: str, namespace: str, conf: str | None, names: Sequence[str], webhook_url: str,
        without_webhooks: bool) -> None:  # fmt: skip
     """Run scheduler, controllers and admission against a cluster until Ctrl-C.
 
     CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
     """
-    plan = Plan(namespace, conf, tuple(names), reached(webhook_url) if webhook_url and not without_webhooks else None)
+    plan = Plan(namespace, conf or "", tuple(names), reached(webhook_url) if webhook_url and not without_webhooks else None)
     if not webhook_url and not without_webhooks:
         click.echo("admission is off: the API server must reach this machine for it, say how with --webhook-url HOST:PORT")
     configure()
@@ -110,11 +113,11 @@ def down(kubeconfig: str, context: str, namespace: str, yes: bool) -> None:
     del namespace  # what we have made says so itself
     cluster = connect(kubeconfig, context, user_agent=OWNER)
     crds = [key.name for key in installing.made_by(cluster, CRD, OWNER)]
-    held = list(installing.held(cluster, crds, OWNER))
+    held = [*installing.held(cluster, crds, OWNER), *installing.pods_in_ours(cluster, OWNER)]
     if held and not yes:
         for each in held:
-            click.echo(f"{each.objects} object{'s' if each.objects > 1 else ''} of {each.crd}")
-        click.confirm("These objects go with their CRDs. Remove them?", abort=True)
+            click.echo(f"{each.objects} object{'s' if each.objects > 1 else ''} of {each.of}")
+        click.confirm("These objects go with what they belong to. Remove them?", abort=True)
     removed = list(remove(cluster))
     for line in removed:
         click.echo(f"removed {line}")
@@ -132,15 +135,15 @@ def remove(cluster: KubernetesCluster) -> Iterator[str]:
 
 def run(plan: Plan, connected: Connect, say: Say, stop: threading.Event) -> None:
     """Until `stop` is set; what was begun is finished. Raises Failed where a component ends before."""
-    work, for_lease = connected(OWNER), connected(f"{OWNER}/leader-election")
-    for line in told(install(work, plan)):
-        say(line)
-    assembled = scheduler.assemble(plan.scheduler_options(), connected("vc-scheduler"), os.environ, for_lease=for_lease)
-    assembled.standalone.loop.observers.append(Telling(say))
-    rest = controllers.assemble(plan.controller_options(), connected("vc-controller-manager"), os.environ, for_lease=for_lease)
-    with _admission(plan, work, say, stop):
-        say(f"pods with schedulerName {', '.join(plan.scheduler_names)} are ours; Ctrl-C ends it")
-        _run_all((assembled.daemon, rest.daemon), stop)
+    with ExitStack() as ways:
+        work, for_lease, deciding, controlling = (ways.enter_context(closing(connected(name))) for name in _NAMES)
+        for line in told(install(work, plan)):
+            say(line)
+        assembled = scheduler.assemble(plan.scheduler_options(), deciding, os.environ, for_lease=for_lease)
+        assembled.standalone.loop.observers.append(Telling(say))
+        rest = controllers.assemble(plan.controller_options(), controlling, os.environ, for_lease=for_lease)
+        with _admission(plan, work, say, stop):
+            _run_all((assembled.daemon, rest.daemon), plan, say, stop)
     say("ended; CRDs and queues stay: pumice down removes them")
 
 
@@ -156,7 +159,10 @@ def told(installed: Sequence[Installed]) -> list[str]:
     lines: dict[tuple[str, Kind], list[Key]] = {}
     for each in installed:
         lines.setdefault((each.how, each.kind), []).append(each.key)
-    return [f"{how} {kind.name}: {', '.join(map(str, keys))}" for (how, kind), keys in lines.items()]
+    return [
+        f"{how} {kind.name} {', '.join(map(str, keys))}" if len(keys) <= _NAMED else f"{how} {len(keys)} {kind.name}s"
+        for (how, kind), keys in lines.items()
+    ]
 
 
 @contextmanager
@@ -175,7 +181,7 @@ def _admission(plan: Plan, cluster: KubernetesCluster, say: Say, stop: threading
         admission.close()
 
 
-def _run_all(daemons: Sequence[Daemon], stop: threading.Event) -> None:
+def _run_all(daemons: Sequence[Daemon], plan: Plan, say: Say, stop: threading.Event) -> None:
     status: dict[int, int] = {}
 
     def run_one(number: int) -> None:
@@ -184,8 +190,12 @@ def _run_all(daemons: Sequence[Daemon], stop: threading.Event) -> None:
     threads = [threading.Thread(target=run_one, args=(i,), name=f"daemon-{i}") for i in range(len(daemons))]
     for thread in threads:
         thread.start()
+    lines = _beginning(daemons, plan)
     while not stop.wait(_LOOK) and all(thread.is_alive() for thread in threads):
-        pass
+        for line in lines:
+            if line:
+                say(line)
+            break
     for daemon in daemons:
         daemon.ask_to_stop()
     for thread in threads:
@@ -194,12 +204,25 @@ def _run_all(daemons: Sequence[Daemon], stop: threading.Event) -> None:
         raise Failed("a component ended; the lines above say why")
 
 
+def _beginning(daemons: Sequence[Daemon], plan: Plan) -> Iterator[str]:
+    """What there is to say at each look until all of them work; often nothing."""
+    began, patient = time.monotonic(), True
+    while not all(daemon.works() for daemon in daemons):
+        late = patient and time.monotonic() - began > _PATIENCE
+        yield f"somebody else holds a lease in namespace {plan.namespace}: waiting until it is free" if late else ""
+        patient = patient and not late
+    yield f"pods with schedulerName {', '.join(plan.scheduler_names)} are ours; Ctrl-C ends it"
+
+
 @contextmanager
 def _until_interrupted(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C and SIGTERM ask for an end; a second one is not waited for."""
+    """Ctrl-C and SIGTERM ask for an end; who asks again later does not want to wait for it. A terminal and a program that
+    passes signals on may bring the same one twice."""
+    asked: list[float] = []
 
     def end(*_: object) -> None:
-        if stop.is_set():
+        asked.append(time.monotonic())
+        if asked[-1] - asked[0] > _SAME:
             os._exit(1)
         stop.set()
 

@@ -35,7 +35,6 @@ class Child:
         self._used: tuple[float, float] | None = None  # CPU seconds, peak as the system tells it; once it has ended
         self._peak = 0.0
 
-    @property
     def status(self) -> int | None:
         """Of its exit; None: it runs."""
         if self._used is None:
@@ -55,12 +54,12 @@ class Child:
     def end(self) -> Usage:
         """Its end if it still runs, and what it used."""
         self._peak = max(self._peak, self._memory("VmHWM"))
-        if self.status is None:
+        if self.status() is None:
             self._process.send_signal(signal.SIGTERM)
             deadline = time.monotonic() + PATIENCE
-            while self.status is None and time.monotonic() < deadline:
+            while self.status() is None and time.monotonic() < deadline:
                 time.sleep(_LOOK)
-            if self.status is None:
+            if self.status() is None:
                 self._process.kill()
                 self._reap(0)
         assert self._used is not None

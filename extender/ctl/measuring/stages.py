@@ -89,7 +89,7 @@ def scheduled(site: Site, load: Load, scheduler: Scheduler) -> Stage:
         bindings = Bindings(site.cluster, load.namespace)
         began = time.perf_counter()
         with _running(site, scheduler) as child:
-            all_bound = bindings.wait(load.pods, site.seconds, lambda: child.status is None)
+            all_bound = bindings.wait(load.pods, site.seconds, lambda: child.status() is None)
             after = site.rest() if all_bound else None
             bindings.close()
             if not all_bound:
@@ -111,8 +111,8 @@ def idle(site: Site, load: Load, scheduler: Scheduler, seconds: float) -> Idle:
         used, began = child.cpu_seconds(), time.perf_counter()
         while time.perf_counter() - began < seconds:
             time.sleep(min(_READY_FOR, seconds - (time.perf_counter() - began)))
-            if child.status is not None:
-                raise NotMeasured(f"{scheduler.name} ended with {child.status}:\n{child.says()}")
+            if child.status() is not None:
+                raise NotMeasured(f"{scheduler.name} ended with {child.status()}:\n{child.says()}")
         took, cores, resident = time.perf_counter() - began, child.cpu_seconds() - used, child.resident_mebibytes()
         after = site.writes()
         made = between(before, after) if before is not None and after is not None else {}
@@ -137,5 +137,5 @@ def _shown(made: Counts) -> dict[str, int]:
 
 
 def _not_bound(scheduler: Scheduler, child: Child, bound: int, wanted: int) -> NotMeasured:
-    how = "does not go on" if child.status is None else f"ended with {child.status}"
+    how = "does not go on" if child.status() is None else f"ended with {child.status()}"
     return NotMeasured(f"{scheduler.name} {how}: {bound} of {wanted} pods are bound. It said:\n{child.says()}")
