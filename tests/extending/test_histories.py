@@ -36,7 +36,7 @@ from extender.verbs.answering import NotSeenYet, Turn
 from extender.verbs.wire import Asked, Binding
 from tests.extending.world import member
 
-CPU = 4  # of each node
+CPU, MOST_NODES = 4, 6
 LIMIT = 6  # cpu that queue `small` may have
 BARRIER = 25.0
 CONF = conf.load(conf.DEFAULT, PLUGINS, ACTIONS)
@@ -215,7 +215,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def node_comes(self) -> None:
-        if len(self.cluster.list(NODE).objects) < 6:
+        if len(self.cluster.list(NODE).objects) < MOST_NODES:
             self.cluster.create(NODE, node(f"n{next(self.numbers)}").cpu(CPU))
 
     @rule(which=some.integers(0, 5))
@@ -266,7 +266,7 @@ class Histories(RuleBasedStateMachine):
         """Nothing is lost: where whatever runs ends after a while, every gang that has its members, and room, has run."""
         if not hasattr(self, "kube"):
             return
-        while len(self.cluster.list(NODE).objects) < 2:
+        while len(self.cluster.list(NODE).objects) < MOST_NODES:  # so that each queue deserves room for the largest gang
             self.node_comes()
         for _ in range(40):
             if not any(self._could_run(each) for each in self.kube.pending()):
