@@ -16,6 +16,7 @@ from extender.ctl.bench import bench
 from extender.ctl.bench_cluster import cluster
 from extender.ctl.run import run
 from extender.ctl.score import score
+from extender.ctl.up import down, up
 
 
 class NobodyReads(Exception):
@@ -38,7 +39,7 @@ def pumice() -> None:
     """A batch scheduler for Kubernetes that speaks Volcano's language."""
 
 
-for command in (run, score, bench):
+for command in (run, score, up, down, bench):
     pumice.add_command(command)
 bench.add_command(cluster)
 
