@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controller.store import Change, Store
 from extender.api.errors import Gone, NotFound
-from extender.api.meta import Key, Kind, key_of
+from extender.api.meta import Key, Kind, key_of, uid_of
 from extender.cluster.port import Cluster, Listing, Watch, WatchEvent
 
 News = Sequence[WatchEvent] | Listing
@@ -63,4 +63,6 @@ class Feed:
     def _put(self, event: WatchEvent) -> Change | None:
         if event.type in ("ADDED", "MODIFIED"):
             return self._store.put(self.kind, event.object)
-        return self._store.drop(self.kind, key_of(event.object)) if event.type == "DELETED" else None
+        if event.type == "DELETED":
+            return self._store.drop(self.kind, key_of(event.object), uid_of(event.object))
+        return None

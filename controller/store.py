@@ -5,10 +5,13 @@ decides on what it has itself overtaken; the watch then confirms them and is rec
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from extender.api.meta import POD, Json, Key, Kind, Time, format_time, key_of, uid_of
+
+ENDED = 10_000  # objects whose end is remembered for as long as an answer to a write of ours can be on its way
 
 KeysOf = Callable[[Json], Iterable[Hashable]]
 
@@ -50,6 +53,7 @@ class Store:
         for index in self._indexes.values():
             self._by_kind.setdefault(index.kind, []).append(index)
         self._going: dict[tuple[Kind, Key], str] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()  # uids
 
     def get(self, kind: Kind, key: Key) -> Json | None:
         return self._objects.get(kind, {}).get(key)
@@ -66,8 +70,10 @@ class Store:
         return len(self._values[index].get(value, ()))
 
     def put(self, kind: Kind, obj: Json) -> Change | None:
-        """Take in a state; None where it is old news or belongs to an object that we have deleted ourselves."""
+        """Take in a state; None where it is old news or belongs to an object that has gone or that we have deleted ourselves."""
         key = key_of(obj)
+        if uid_of(obj) in self._ended:
+            return None
         going = self._going.get((kind, key))
         if going is not None:
             if going == uid_of(obj):
@@ -78,9 +84,13 @@ class Store:
             return None
         return self._set(kind, key, obj)
 
-    def drop(self, kind: Kind, key: Key) -> Change | None:
-        """It is gone, says the watch."""
+    def drop(self, kind: Kind, key: Key, uid: str = "") -> Change | None:
+        """It is gone, says the watch. With its uid: no answer to an earlier write of ours brings it back."""
         self._going.pop((kind, key), None)
+        if uid:
+            self._ended[uid] = None
+            if len(self._ended) > ENDED:
+                self._ended.popitem(last=False)
         return self._remove(kind, key)
 
     def assume_deleted(self, kind: Kind, key: Key, now: Time) -> Change | None:

@@ -63,6 +63,15 @@ def test_a_pod_we_deleted_is_ending() -> None:
     assert (store.get(POD, P) or {})["metadata"]["deletionTimestamp"] == "1970-01-01T00:00:00Z"
 
 
+def test_an_answer_does_not_bring_back_what_has_gone() -> None:
+    """The watch told the end before the answer to our own patch was taken in."""
+    store = Store()
+    store.put(POD, obj(1))
+    store.drop(POD, P, "u")
+    late = store.put(POD, obj(2)), store.get(POD, P)
+    assert (late, store.put(POD, obj(4, uid="new")) is None) == ((None, None), False)
+
+
 def test_merge_diff() -> None:
     """What it finds makes the one into the other."""
     before = {"a": 1, "b": {"c": [1], "d": 2}, "e": {"f": 1}}
