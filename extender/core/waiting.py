@@ -7,6 +7,7 @@ from collections import Counter
 
 from extender.core import status as st
 from extender.core.axis import IntR
+from extender.core.never import gang_too_large, with_sizes
 from extender.core.reasons import FitErrors, Reason, Waiting, merged, no_room
 from extender.core.session import Session
 
@@ -46,7 +47,8 @@ def _numbers(ssn: Session, job: int) -> dict[str, object]:
         "minAvailable": minimum,
         "ready": ready,
         "pending": int(counts[st.PENDING]),
-        "lacking": max(minimum - ready, 0),
+        "fit": _fit(ssn, job),
+        "lacking": max(minimum - _fit(ssn, job), 0),
     }
 
 
@@ -59,6 +61,9 @@ def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbe
     beyond = _beyond(ssn, asked, row)
     if beyond:
         return Waiting(name, Reason.NEVER_FITS, f"its minimum can never fit: {beyond}", numbers)
+    crowd = gang_too_large(ssn, job)
+    if crowd:
+        return Waiting(name, Reason.NEVER_FITS, f"gang of {numbers['minAvailable']}: {crowd}", numbers)
     refusals = ssn.enqueue_refusals.get(job, [])
     text = "; ".join(dict.fromkeys(refusal.text for refusal in refusals)) or "it has not been let in yet"
     return Waiting(name, Reason.NOT_ADMITTED, text, numbers | {k: v for refusal in refusals for k, v in refusal.numbers.items()})
@@ -98,9 +103,14 @@ def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: 
     errors = [ssn.fit_errors[t] for t in tasks if t in ssn.fit_errors and ssn.task_status[t] == st.PENDING]
     if errors:
         worst = next((e for e in errors if e.never), errors[0])
-        causes = merged(errors)
-        reason = Reason.NEVER_FITS if worst.never else _cause(causes)
-        return Waiting(name, reason, f"{_lack(ssn, job)}{worst}", numbers | {"causes": dict(worst.counts), "nodes": worst.nodes})
+        numbers = numbers | {"causes": dict(worst.counts), "nodes": worst.nodes}
+        if worst.never:
+            task = next(t for t in tasks if ssn.fit_errors.get(t) is worst)
+            return Waiting(name, Reason.NEVER_FITS, f"{_lack(ssn, job)}{with_sizes(ssn, ssn.task_class(task), worst)}", numbers)
+        crowd = gang_too_large(ssn, job) if ssn.ready_count(job) < ssn.jobs.min_available[job] else ""
+        if crowd:
+            return Waiting(name, Reason.NEVER_FITS, f"gang of {numbers['minAvailable']}: {crowd}; {worst}", numbers)
+        return Waiting(name, _cause(merged(errors)), f"{_lack(ssn, job)}{worst}", numbers)
     if job in ssn.over_limit and not ssn.queue_is_open(row):
         return Waiting(name, Reason.QUEUE_CLOSED, _closed(ssn, queue, row), numbers)
     if job in ssn.over_limit or ssn.overused(row):
@@ -137,18 +147,22 @@ def _is_room(cause: str) -> bool:
     return cause.startswith("Insufficient ") or cause == "node(s) pod number exceeded"
 
 
-def _lack(ssn: Session, job: int) -> str:
-    """`gang of 8: 5 fit, 3 lack a node; `, or nothing for a single pod."""
-    minimum = int(ssn.jobs.min_available[job])
-    ready = ssn.ready_count(job)
-    if minimum <= 1 or ready >= minimum:
-        return ""
-    fit = ready + sum(
+def _fit(ssn: Session, job: int) -> int:
+    """How many tasks have a node, or had one in the last attempt before it was given up for want of the others."""
+    return ssn.ready_count(job) + sum(
         1
         for task in ssn.jobs.pending_tasks[job]
         if ssn.task_status[task] == st.PIPELINED
         or (ssn.task_status[task] == st.PENDING and ssn.last_transaction.get(task, (st.PENDING, -1, False))[0] != st.PENDING)
     )
+
+
+def _lack(ssn: Session, job: int) -> str:
+    """`gang of 8: 5 fit, 3 lack a node; `, or nothing for a single pod."""
+    minimum = int(ssn.jobs.min_available[job])
+    if minimum <= 1 or ssn.ready_count(job) >= minimum:
+        return ""
+    fit = _fit(ssn, job)
     return f"gang of {minimum}: {fit} fit, {max(minimum - fit, 0)} lack a node; "
 
 

@@ -31,22 +31,7 @@ from extender.core.snapshot import Snapshot
 from extender.plugins import LATER as LATER_PLUGINS
 from extender.plugins import PLUGINS
 
-# Upstream's chart: the built-in default with binpack.
-BENCH_CONF = """
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-- plugins:
-  - name: overcommit
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-  - name: binpack
-"""
+BENCH_CONF = f"{configuration.DEFAULT}  - name: binpack\n"  # what upstream's chart adds
 _CREATED = "2026-01-01T00:00:00Z"
 _IDLE_CYCLES = 21
 

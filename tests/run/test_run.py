@@ -193,7 +193,7 @@ def test_the_default_cluster(pumice: Command) -> None:
     """It is made where there are no nodes, and it is said so."""
     ran = pumice("run", "f.yaml", "-o", "json", files={"f.yaml": job("a", 5, "20")})
     assert "no nodes given: default cluster 4x cpu=32,memory=128Gi,nvidia.com/gpu=8" in ran.err
-    assert json.loads(ran.out)["waiting"][0]["message"].startswith("gang of 5: 4 fit, 1 lack a node")
+    assert json.loads(ran.out)["waiting"][0]["message"].startswith("gang of 5: even an empty cluster has room for 4")
 
 
 def test_json_lists_and_standard_input(pumice: Command) -> None:

@@ -103,12 +103,18 @@ WAITS: dict[str, tuple[list[Json], Reason, str]] = {
     "too large for every node": (
         [*nodes(2, 4), queue(), *gang("g", 1, 1, 64)],
         Reason.NEVER_FITS,
+        "0/2 nodes are unavailable: 2 Insufficient cpu. It asks too much: cpu 64 asked, the largest node has 4.",
+    ),
+    "a gang that an empty cluster could not hold": (
+        [*nodes(2, 8), queue(), *gang("g", 3, 3, 5)],
+        Reason.NEVER_FITS,
+        "gang of 3: even an empty cluster has room for 2 of the 3 that must run at once; "
         "0/2 nodes are unavailable: 2 Insufficient cpu.",
     ),
     "a gang of which some fit": (
-        [*nodes(4, 4), queue(), *gang("g", 5, 5, 4)],
+        [*nodes(5, 4), queue(), task("other", group="x").cpu(4).on("n0"), *gang("g", 5, 5, 4)],
         Reason.INSUFFICIENT_RESOURCES,
-        "gang of 5: 4 fit, 1 lack a node; 0/4 nodes are unavailable: 4 Insufficient cpu.",
+        "gang of 5: 4 fit, 1 lack a node; 0/5 nodes are unavailable: 5 Insufficient cpu.",
     ),
     "too few pods": (
         [*nodes(1, 4), queue(), podgroup("g").members(2), task("g-w-0", group="g").cpu(1)],
@@ -132,6 +138,11 @@ WAITS: dict[str, tuple[list[Json], Reason, str]] = {
 def test_why_a_job_waits(objects: list[Json], reason: Reason, message: str) -> None:
     waiting = [(why.reason, why.message) for why in run(objects).waiting if why.job == "default/g"]
     assert waiting == [(reason, message)]
+
+
+def test_the_numbers_agree_with_the_words() -> None:
+    [why] = run([*nodes(5, 4), queue(), task("other", group="x").cpu(4).on("n0"), *gang("g", 5, 5, 4)]).waiting
+    assert (why.numbers["fit"], why.numbers["lacking"]) == (4, 1)
 
 
 def conditions(result: Result) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""Could it ever fit? What a job asks, held against nodes as if nothing ran on them.
+
+Only what is certain is said: a bound that no placement can beat."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from extender.core import status as st
+from extender.core.plugin import TaskClass
+from extender.core.reasons import FitErrors
+from extender.core.session import Session
+
+
+def too_large(ssn: Session, cls: TaskClass) -> str:
+    """`cpu 9 asked, the largest node has 8`, for the first resource that no node has enough of; empty where none is."""
+    plan = ssn.plan(cls)
+    largest = np.where(plan.candidates()[:, None], ssn.allocatable, 0).max(axis=0, initial=0)
+    for column in plan.asked:
+        if cls.request[column] > largest[column]:
+            asked, most = (ssn.axis.text(int(column), float(amounts[column])) for amounts in (cls.request, largest))
+            return f"{ssn.axis.names[column]} {asked} asked, the largest node has {most}"
+    return ""
+
+
+def gang_too_large(ssn: Session, job: int) -> str:
+    """Why even an empty cluster could not hold the job's minimum; empty where that is not certain.
+
+    Of each class at least `minimum - everything else` tasks must run; no more than the sum over nodes of how often one of
+    them fits can."""
+    minimum = int(ssn.jobs.min_available[job])
+    tasks = [t for t in ssn.jobs.tasks[job] if ssn.task_status[t] not in st.ENDED_SET and not ssn.shape_of(t).best_effort]
+    ended = sum(int(ssn.job_counts[job][code]) for code in st.ENDED_SET)
+    others = len(ssn.jobs.tasks[job]) - len(tasks) - ended + int(ssn.job_counts[job][st.SUCCEEDED])
+    count = Counter(ssn.task_class(task).id for task in tasks)
+    for task in {ssn.task_class(task).id: task for task in tasks}.values():
+        cls = ssn.task_class(task)
+        needed = minimum - others - (len(tasks) - count[cls.id])
+        most = _most(ssn, cls) if needed > 1 else needed
+        if needed > most:
+            return f"even an empty cluster has room for {most} of the {needed} that must run at once"
+    return ""
+
+
+def _most(ssn: Session, cls: TaskClass) -> int:
+    """How many tasks of the class the nodes could hold if they were empty."""
+    plan = ssn.plan(cls)
+    open_nodes = plan.candidates() & plan.not_ruled_out()
+    times = ssn.allocatable[:, plan.asked] // plan.amount
+    return int(np.where(open_nodes, times.min(axis=1), 0).clip(min=0).sum())
+
+
+def with_sizes(ssn: Session, cls: TaskClass, errors: FitErrors) -> str:
+    """The errors of a task that can never fit, with what it asks and what there is."""
+    sizes = too_large(ssn, cls)
+    return f"{errors} It asks too much: {sizes}." if sizes else str(errors)
