@@ -1,0 +1,224 @@
+"""Each program under its own account on a real API server: all of its work gets done, and nothing is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from certs.install import Place, keep
+from extender.api.errors import NotFound
+from extender.api.meta import (
+    COMMAND,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    EVENT,
+    HYPER_NODE,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    NODE,
+    POD,
+    POD_GROUP,
+    PVC,
+    QUEUE,
+    REPLICA_SET,
+    SECRET,
+    SERVICE,
+    VALIDATING_WEBHOOKS,
+    Json,
+    Key,
+    Kind,
+    owner_reference,
+)  # fmt: skip
+from extender.api.operations import Create
+from extender.cluster.clock import SystemClock
+from extender.cluster.kubernetes import KubernetesCluster, connect
+from extender.testing.builders import Built, node, podgroup
+from tests.controlplane.plane import Plane
+from tests.controlplane.waiting import wait_until
+from tests.manifests.reading import installed, of_kind
+from tests.manifests.test_overlays import path_of
+from webhook.errands import Errands
+from webhook.routes import ROUTES
+from webhook.watched import WatchedView
+
+SYSTEM = "volcano-system"
+PROGRAMS = {"volcano-scheduler": "extender.cli", "volcano-controllers": "controller.cli"}
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+SHORT, LONG = {"pumice.io/run-seconds": "1"}, {"pumice.io/run-seconds": "600"}
+
+
+@pytest.fixture(autouse=True)
+def _rights(plane: Plane) -> Iterator[None]:
+    """Accounts and roles of the manifests, really installed."""
+    plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
+    objs = [obj for obj in installed() if obj["kind"] in RIGHTS]
+    for obj in objs:
+        status, answer = plane.request("POST", path_of(obj).partition("?")[0], obj)
+        assert status == 201, answer
+    yield
+    for obj in objs:
+        plane.request("DELETE", f"{path_of(obj).partition('?')[0]}/{obj['metadata']['name']}")
+
+
+@pytest.fixture
+def run(plane: Plane) -> Iterator[Callable[[str, str], None]]:
+    """Starts a program under its account."""
+    started = []
+
+    def start(account: str, flag: str) -> None:
+        kubeconfig = plane.kubeconfig_of_service_account(SYSTEM, account)
+        code = f"from {PROGRAMS[account]} import main; main()"
+        plane.processes.start(account, [sys.executable, "-c", code, f"--kubeconfig={kubeconfig}", "-v=3", flag])
+        started.append(account)
+
+    yield start
+    for account in started:
+        plane.processes.end(account, signal.SIGTERM)
+
+
+@pytest.fixture
+def rack(kubernetes: KubernetesCluster) -> Iterator[Key]:
+    """A HyperNode of one node."""
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": "n1"}}}]
+    kubernetes.create(NODE, node("n1").cpu(64).memory("64Gi").pods(500))
+    kubernetes.create(HYPER_NODE, Built(HYPER_NODE, "rack", "") | {"spec": {"tier": 1, "members": members}})
+    yield Key("", "rack")
+    kubernetes.delete(HYPER_NODE, Key("", "rack"))
+    kubernetes.delete(NODE, Key("", "n1"))
+
+
+def account(plane: Plane, name: str) -> KubernetesCluster:
+    return connect(str(plane.kubeconfig_of_service_account(SYSTEM, name)))
+
+
+def pod_template(notes: Json) -> Json:
+    containers = [{"name": "main", "image": "example.test/app:1", "resources": {"requests": {"cpu": "100m"}}}]
+    return {"metadata": {"annotations": notes}, "spec": {"containers": containers, "restartPolicy": "Never"}}
+
+
+def job_spec(notes: Json, **more: object) -> Json:
+    tasks = [{"name": "worker", "replicas": 2, "template": pod_template(notes)}]
+    return {"schedulerName": "volcano", "queue": "default", "minAvailable": 2, "tasks": tasks, **more}
+
+
+def deployment(ns: str) -> Json:
+    template = pod_template({})
+    template["metadata"] = {"labels": {"app": "web"}}
+    template["spec"] |= {"restartPolicy": "Always", "schedulerName": "volcano"}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "replicas": 2, "template": template}
+    return Built(DEPLOYMENT, "web", ns) | {"spec": spec}
+
+
+def test_scheduler_and_controllers_do_all_their_work(
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], run: Callable[[str, str], None], rack: Key
+) -> None:
+    """Jobs with plugins, claims and an end, a Command, a flow, a HyperNode, a plain Deployment."""
+    run("volcano-scheduler", "--schedule-period=100ms")
+    run("volcano-controllers", "--worker-threads=2")
+    wait_until(lambda: state_of(kubernetes, QUEUE, Key("", "default")) == "Open", "the default queue to open")
+    ns = new_namespace()
+
+    plugins: Json = {"env": [], "svc": [], "ssh": []}
+    kubernetes.create(JOB, Built(JOB, "ends", ns) | {"spec": job_spec(SHORT, plugins=plugins)})
+    kubernetes.create(JOB, Built(JOB, "goes", ns) | {"spec": job_spec(SHORT, plugins=plugins, ttlSecondsAfterFinished=0)})
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    volumes = [{"mountPath": "/data", "volumeClaim": claim}]
+    kubernetes.create(JOB, Built(JOB, "claims", ns) | {"spec": job_spec(LONG, volumes=volumes, plugins=plugins)})
+    kubernetes.create(JOB, Built(JOB, "stops", ns) | {"spec": job_spec(LONG)})
+    kubernetes.create(JOB_TEMPLATE, Built(JOB_TEMPLATE, "step", ns) | {"spec": job_spec(SHORT)})
+    flow = {"flows": [{"name": "step"}], "jobRetainPolicy": "delete"}
+    kubernetes.create(JOB_FLOW, Built(JOB_FLOW, "flow", ns) | {"spec": flow})
+    kubernetes.create(DEPLOYMENT, deployment(ns))
+
+    wait_until(lambda: state_of(kubernetes, JOB, Key(ns, "stops")) == "Running", "the job that is to stop")
+    stops = kubernetes.get(JOB, Key(ns, "stops"))
+    command = {"metadata": {"name": "stop", "namespace": ns, "ownerReferences": [owner_reference(stops)]},
+               "target": owner_reference(stops), "action": "AbortJob"}  # fmt: skip
+    kubernetes.create(COMMAND, command)
+
+    wait_until(lambda: state_of(kubernetes, JOB, Key(ns, "stops")) == "Aborted", "the job to stop")
+    wait_until(lambda: state_of(kubernetes, JOB, Key(ns, "ends")) == "Completed", "the job with plugins to end")
+    wait_until(lambda: not there(kubernetes, JOB, Key(ns, "goes")), "the job to go after its end")
+    wait_until(lambda: state_of(kubernetes, JOB_FLOW, Key(ns, "flow")) == "Succeed", "the flow to end")
+    wait_until(lambda: kubernetes.list(PVC, ns).objects, "the claim")
+    wait_until(lambda: sum(1 for pod in kubernetes.list(POD, ns).objects if pod["metadata"].get("labels", {}).get("app") == "web"
+                           and pod["spec"].get("nodeName")) == 2, "the pods of the Deployment to be bound")  # fmt: skip
+    wait_until(lambda: kubernetes.get(HYPER_NODE, rack).get("status", {}).get("nodeCount") == 1, "the HyperNode")
+    reasons = {(event["source"]["component"], event["reason"]) for event in kubernetes.list(EVENT, ns).objects}
+    assert ("volcano", "Scheduled") in reasons
+    assert [there(kubernetes, kind, Key(ns, name)) for kind, name in
+            ((SERVICE, "claims"), (CONFIG_MAP, "claims-svc"), (SECRET, "claims-ssh"))] == [True, True, True]  # fmt: skip
+    said = {account: plane.processes.log(account).read_text() for account in PROGRAMS}
+    assert {account: [line for line in text.splitlines() if "forbidden" in line.lower()] for account, text in said.items()} == {
+        account: [] for account in PROGRAMS
+    }
+
+
+def state_of(cluster: KubernetesCluster, kind: Kind, key: Key) -> str:
+    try:
+        state = (cluster.get(kind, key).get("status") or {}).get("state", "")
+    except NotFound:
+        return ""
+    return str(state.get("phase", "")) if isinstance(state, dict) else str(state)
+
+
+def there(cluster: KubernetesCluster, kind: Kind, key: Key) -> bool:
+    with contextlib.suppress(NotFound):
+        cluster.get(kind, key)
+        return True
+    return False
+
+
+def test_certificates_are_made_and_told(plane: Plane, kubernetes: KubernetesCluster) -> None:
+    """Secrets written, the authority in a webhook configuration; the second time there is nothing to do."""
+    configuration = of_kind(installed(), "ValidatingWebhookConfiguration")["volcano-admission-service-jobflows-validate"]
+    kubernetes.create(VALIDATING_WEBHOOKS, configuration)
+    cluster, place, now = account(plane, "volcano-certs"), Place(), SystemClock().now()
+    try:
+        assert keep(cluster, place, now)
+        assert keep(cluster, place, now) == []
+        name = configuration["metadata"]["name"]
+        (webhook,) = kubernetes.get(VALIDATING_WEBHOOKS, Key("", name))["webhooks"]
+        authority = kubernetes.get(SECRET, place.serving)["data"]["ca.crt"]
+        assert b64decode(webhook["clientConfig"]["caBundle"]) == b64decode(authority)
+    finally:
+        kubernetes.delete(VALIDATING_WEBHOOKS, Key("", configuration["metadata"]["name"]))
+        for key in (place.serving, place.authority):
+            with contextlib.suppress(NotFound):
+                kubernetes.delete(SECRET, key)
+        cluster.close()
+
+
+def test_admission_sees_and_makes_what_it_must(
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
+) -> None:
+    ns, cluster, clock = new_namespace(), account(plane, "volcano-admission"), SystemClock()
+    kubernetes.create(DEPLOYMENT, deployment(ns))
+    wait_until(lambda: kubernetes.list(REPLICA_SET, ns).objects, "the ReplicaSet")
+    (workload,) = kubernetes.list(REPLICA_SET, ns).objects
+    kinds = {kind for route in ROUTES for kind in route.reads}
+    view = WatchedView(cluster, clock, kinds)
+    for kind in kinds:
+        view.step(kind)
+    assert (view.missing, view.namespace(ns) is not None) == ([], True)
+    key = Key(ns, workload["metadata"]["name"])
+    assert view.owner(REPLICA_SET, key, workload["metadata"]["uid"]) is not None
+    outcomes: list[str] = []
+    errands = Errands(cluster, clock, outcomes.append)
+    group = podgroup("made", ns) | {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.name}
+    group["metadata"]["ownerReferences"] = [owner_reference({"apiVersion": "apps/v1", "kind": "ReplicaSet", **workload})]
+    errands.take([Create(POD_GROUP, group)])
+    errands.run_one()
+    assert outcomes == ["made"]
+    view_closed = threading.Event()
+    view_closed.set()
+    for kind in kinds:
+        view.follow(kind, view_closed)
+    cluster.close()
