@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from extender.ctl import installing
 from extender.ctl.measuring import stages
 from extender.ctl.measuring.load import OWNER, Load, make_namespace, make_nodes, make_queue, remove_all
 from extender.ctl.measuring.report import RAW, Idle, Stage, as_json, lines
-from extender.ctl.measuring.schedulers import NAME, OURS, chosen
+from extender.ctl.measuring.schedulers import NAME, OURS, chosen, extended
 
 Say = Callable[[str], None]
 
@@ -39,13 +40,16 @@ Say = Callable[[str], None]
 )
 @click.option("--scheduler-name", default="", help=f"schedulerName of the pods.  [default: {NAME}; kube-scheduler's own for it]")
 @click.option("--raw", is_flag=True, help="Measure the API server's own limit: 8 connections that bind, nothing that decides.")
+@click.option("--extender", "extender", is_flag=True, help="Measure kube-scheduler with our extender too.")
+@click.option("--kube-scheduler", default="kube-scheduler", show_default=True, help="Program for --extender.")
 @click.option("--plain", is_flag=True, help="Pods without groups.")
 @click.option("--idle", type=click.FloatRange(1.0), metavar="SECONDS", help="All pods run already: what nothing to do costs.")
 @click.option("--timeout", type=click.FloatRange(1.0), default=300.0, show_default=True, help="Seconds for one scheduler.")
 @click.option("--node-label", "labels", multiple=True, metavar="NAME=VALUE", help="Further labels of the nodes. May be repeated.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequence[str], scheduler_name: str,
-            raw: bool, plain: bool, idle: float | None, timeout: float, labels: Sequence[str], output: str) -> None:  # fmt: skip
+            raw: bool, extender: bool, kube_scheduler: str, plain: bool, idle: float | None, timeout: float,
+            labels: Sequence[str], output: str) -> None:  # fmt: skip
     """Make fake nodes and gangs on a cluster, run a scheduler on them, tell how fast it binds and what it uses.
 
     Nothing runs on the fake nodes, and what was made is removed in the end. Ours is measured where --scheduler names none.
@@ -53,7 +57,7 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
     if idle and raw:
         raise UsageError("--raw and --idle cannot be measured together")
     path = kubeconfig or os.environ.get("KUBECONFIG", "") or str(Path("~/.kube/config").expanduser())
-    deciders = [chosen(each, scheduler_name, path) for each in schedulers or (() if raw else (OURS,))]
+    deciders = [chosen(each, scheduler_name, path) for each in schedulers or (() if raw or extender else (OURS,))]
     more = _labels(labels)
     connection = Connection(loader(path), SystemClock(), OWNER)
     server = KubernetesCluster(connection)
@@ -64,6 +68,8 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
     measured: list[Stage | Idle] = []
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, _prepared(server, nodes, more, say) as namespace:
         site = stages.Site(server, connection, nodes, Path(folder), timeout)
+        if extender:
+            deciders.append(extended(kube_scheduler, path, _free_port(), Path(folder)))
         if raw:
             say(RAW)
             measured.append(stages.raw(site, Load(namespace, NAME, gangs, size, plain)))
@@ -92,6 +98,11 @@ def _prepared(server: KubernetesCluster, nodes: int, labels: dict[str, str], say
         for each in installed:
             if each.made:
                 installing.remove(server, each.kind, each.key)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 def _labels(words: Sequence[str]) -> dict[str, str]:

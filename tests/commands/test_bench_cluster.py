@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from extender.api.errors import UsageError
@@ -21,7 +22,7 @@ from extender.ctl.measuring.bindings import Bindings
 from extender.ctl.measuring.child import Child
 from extender.ctl.measuring.counts import BINDING, Write, between, writes
 from extender.ctl.measuring.report import Idle, Stage, as_json, lines
-from extender.ctl.measuring.schedulers import chosen
+from extender.ctl.measuring.schedulers import chosen, extended
 from extender.testing.builders import pod
 from tests.controlplane.plane import NOT_PLAYED, Plane
 
@@ -58,20 +59,29 @@ def test_only_what_became_more_is_told() -> None:
 def test_ours_gets_its_flags() -> None:
     ours = chosen("pumice", "", "/k")
     assert ours.scheduler_name == "pumice-bench"
-    assert ours.command[0] == sys.executable
-    assert ours.command[-3:] == ("--kubeconfig=/k", "--scheduler-name=pumice-bench", "--leader-elect=false")
+    assert ours.commands[0][0] == sys.executable
+    assert ours.commands[0][-3:] == ("--kubeconfig=/k", "--scheduler-name=pumice-bench", "--leader-elect=false")
 
 
 def test_kube_scheduler_gets_its_flags_and_takes_the_pods_of_its_own_name() -> None:
     kube = chosen("/opt/kube-scheduler", "", "/k")
-    assert (kube.name, kube.scheduler_name, kube.command[:2]) == (
+    assert (kube.name, kube.scheduler_name, kube.commands[0][:2]) == (
         "kube-scheduler", "default-scheduler", ("/opt/kube-scheduler", "--kubeconfig=/k"),
     )  # fmt: skip
 
 
 def test_any_other_command_stays_as_it_is_but_for_the_names() -> None:
     other = chosen("kube-scheduler --config 'a b' --x={kubeconfig} {name}", "mine", "/k")
-    assert other.command == ("kube-scheduler", "--config", "a b", "--x=/k", "mine")
+    assert other.commands == (("kube-scheduler", "--config", "a b", "--x=/k", "mine"),)
+
+
+def test_the_extender_comes_before_kube_scheduler_and_is_in_its_configuration(tmp_path: Path) -> None:
+    both = extended("/opt/kube-scheduler", "/k", 8090, tmp_path)
+    assert "--extender-address=127.0.0.1:8090" in both.commands[0]
+    assert both.commands[1][:2] == ("/opt/kube-scheduler", f"--config={tmp_path / 'kube-scheduler.yaml'}")
+    written = yaml.safe_load((tmp_path / "kube-scheduler.yaml").read_text())
+    assert written["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8090/extender/v1"
+    assert written["clientConnection"]["kubeconfig"] == "/k"
 
 
 @pytest.mark.parametrize("words", ["", "  ", "a 'b"])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+import urllib3
 
 from extender.api.errors import PumiceError
 from extender.api.meta import Key
@@ -24,6 +26,7 @@ from extender.ctl.measuring.schedulers import Scheduler
 QUIET = 2.0  # seconds without a write after which a scheduler is taken to be done
 LONGEST_REST = 60.0  # seconds to wait for that
 _LOOK = 0.5
+_STARTING = 60.0  # seconds for a process to be ready that another one needs
 _READY_FOR = 20.0  # seconds that a node is good for without a sign of life; a node controller waits 40 s or more
 
 
@@ -88,54 +91,82 @@ def scheduled(site: Site, load: Load, scheduler: Scheduler) -> Stage:
         before = site.rest()
         bindings = Bindings(site.cluster, load.namespace)
         began = time.perf_counter()
-        with _running(site, scheduler) as child:
-            all_bound = bindings.wait(load.pods, site.seconds, lambda: child.status() is None)
+        with _running(site, scheduler) as children:
+            all_bound = bindings.wait(load.pods, site.seconds, lambda: _ended(children) is None)
             after = site.rest() if all_bound else None
             bindings.close()
             if not all_bound:
-                raise _not_bound(scheduler, child, len(bindings.at), load.pods)
-            used = child.end()
+                raise _not_bound(scheduler, children, len(bindings.at), load.pods)
+            used = [child.end() for child in children]
         made = between(before, after) if before is not None and after is not None else {}
         besides = sum(count for write, count in made.items() if write != BINDING) / load.pods if made else None
         return Stage(
             scheduler.name, load.pods, len(bindings.at), bindings.first_to_last, bindings.rate, max(bindings.at.values()) - began,
-            besides, _shown(made), used.cpu_seconds, used.peak_mebibytes,
+            besides, _shown(made), sum(each.cpu_seconds for each in used), sum(each.peak_mebibytes for each in used),
         )  # fmt: skip
 
 
 def idle(site: Site, load: Load, scheduler: Scheduler, seconds: float) -> Idle:
     """All pods run already. Measured from when nothing is written any more. Raises NotMeasured."""
-    with site.loaded(load, running=True), _running(site, scheduler) as child:
+    with site.loaded(load, running=True), _running(site, scheduler) as children:
         time.sleep(QUIET)
         before = site.rest()
-        used, began = child.cpu_seconds(), time.perf_counter()
+        used, began = sum(child.cpu_seconds() for child in children), time.perf_counter()
         while time.perf_counter() - began < seconds:
             time.sleep(min(_READY_FOR, seconds - (time.perf_counter() - began)))
-            if child.status() is not None:
+            if (child := _ended(children)) is not None:
                 raise NotMeasured(f"{scheduler.name} ended with {child.status()}:\n{child.says()}")
-        took, cores, resident = time.perf_counter() - began, child.cpu_seconds() - used, child.resident_mebibytes()
+        took, used = time.perf_counter() - began, sum(child.cpu_seconds() for child in children) - used
+        resident = sum(child.resident_mebibytes() for child in children)
         after = site.writes()
         made = between(before, after) if before is not None and after is not None else {}
-        peak = child.end().peak_mebibytes
-    return Idle(scheduler.name, load.pods, took, cores / took, resident, peak, _shown(made))
+        peak = sum(child.end().peak_mebibytes for child in children)
+    return Idle(scheduler.name, load.pods, took, used / took, resident, peak, _shown(made))
 
 
 @contextlib.contextmanager
-def _running(site: Site, scheduler: Scheduler) -> Iterator[Child]:
+def _running(site: Site, scheduler: Scheduler) -> Iterator[list[Child]]:
+    """Its processes, for as long as the block lasts."""
+    children: list[Child] = []
     try:
-        child = Child(scheduler.command, site.logs / f"{scheduler.name}.log")
-    except OSError as error:
-        raise NotMeasured(f"{scheduler.command[0]} cannot be started: {error}") from error
-    try:
-        yield child
+        for number, command in enumerate(scheduler.commands):
+            try:
+                children.append(Child(command, site.logs / f"{scheduler.name}-{number}.log"))
+            except OSError as error:
+                raise NotMeasured(f"{command[0]} cannot be started: {error}") from error
+            if number == 0 and scheduler.ready:
+                _await(scheduler.ready, children[0])
+        yield children
     finally:
-        child.end()
+        for child in reversed(children):
+            child.end()
+
+
+def _await(page: str, child: Child) -> None:
+    deadline = time.monotonic() + _STARTING
+    while not _answers(page):
+        if child.status() is not None or time.monotonic() > deadline:
+            raise NotMeasured(f"{page} does not answer. It said:\n{child.says()}")
+        time.sleep(_LOOK / 10)
+
+
+def _answers(page: str) -> bool:
+    try:
+        return urllib3.request("GET", page, timeout=1.0, retries=False).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def _ended(children: Sequence[Child]) -> Child | None:
+    return next((child for child in children if child.status() is not None), None)
 
 
 def _shown(made: Counts) -> dict[str, int]:
     return {str(write): count for write, count in made.items()}
 
 
-def _not_bound(scheduler: Scheduler, child: Child, bound: int, wanted: int) -> NotMeasured:
-    how = "does not go on" if child.status() is None else f"ended with {child.status()}"
-    return NotMeasured(f"{scheduler.name} {how}: {bound} of {wanted} pods are bound. It said:\n{child.says()}")
+def _not_bound(scheduler: Scheduler, children: Sequence[Child], bound: int, wanted: int) -> NotMeasured:
+    ended = _ended(children)
+    how = "does not go on" if ended is None else f"ended with {ended.status()}"
+    said = "\n".join(child.says() for child in ([ended] if ended else children))
+    return NotMeasured(f"{scheduler.name} {how}: {bound} of {wanted} pods are bound. It said:\n{said}")
