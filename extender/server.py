@@ -42,12 +42,12 @@ LONGEST_BODY = 10 * 1024 * 1024  # bytes; with nodeCacheCapable some 100 KiB, el
 KEEP_ALIVE = 120  # seconds; kube-scheduler closes its idle connections after 90, and who closes first should be the client
 SPARE = 64  # threads that waiting binds never take
 
-REQUESTS = Metric("pumice_extender_requests_total", COUNTER, "Requests of kube-scheduler, by verb and what came of them.",
+REQUESTS = Metric("volcano_extender_requests_total", COUNTER, "Requests of kube-scheduler, by verb and what came of them.",
                   ("verb", "outcome"))  # fmt: skip
-SECONDS = Metric("pumice_extender_request_seconds", HISTOGRAM, "From request to answer; a bind may wait for its gang.",
+SECONDS = Metric("volcano_extender_request_seconds", HISTOGRAM, "From request to answer; a bind may wait for its gang.",
                  ("verb",), (0.0005, 0.001, 0.002, 0.004, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0))  # fmt: skip
-RECEIVED = Metric("pumice_extender_received_bytes_total", COUNTER, "Bytes of the bodies of requests.", ("verb",))
-KEPT = Metric("pumice_extender_kept_nodes", GAUGE, "Members of gangs for which a node is kept.")
+RECEIVED = Metric("volcano_extender_received_bytes_total", COUNTER, "Bytes of the bodies of requests.", ("verb",))
+KEPT = Metric("volcano_extender_kept_nodes", GAUGE, "Members of gangs for which a node is kept.")
 PROGRAM = (REQUESTS, SECONDS, RECEIVED, KEPT)
 
 log = logging.getLogger(__name__)
@@ -184,7 +184,9 @@ class Server:
             log.exception("the extender's server failed")
 
     def close(self, timeout: float = 10.0) -> None:
-        """What was taken on is answered first."""
+        """What was taken on is answered first. Once is enough."""
+        if self._socket.fileno() < 0:
+            return
         self._worker.handle_exit(0, None)
         self._thread.join(timeout)
         self._socket.close()

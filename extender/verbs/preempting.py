@@ -14,6 +14,9 @@ import numpy as np
 
 from extender.actions import preempt
 from extender.actions.starving import make_room_for_job
+from extender.api import meta
+from extender.api.node import PodDisruptionBudget
+from extender.api.pod import Pod
 from extender.core import status as st
 from extender.core.mirror import Mirror
 from extender.core.session import Session
@@ -52,9 +55,8 @@ def _lower_priority(ssn: Session, task: int) -> BoolT:
     return lower
 
 
-def _pod_priority(pod: object) -> int:
-    spec = getattr(pod, "spec", None)
-    return int(getattr(spec, "priority", None) or 0)
+def _pod_priority(pod: Pod | None) -> int:
+    return pod.spec.priority or 0 if pod is not None else 0
 
 
 def _uid(ssn: Session, task: int) -> str:
@@ -92,4 +94,26 @@ def _whole(mirror: Mirror, node: int, victims: Victims) -> Victims | None:
         if any(tasks.node[task] != node for task in holders):
             return None
         uids += [uid for uid, task in by_uid.items() if task in holders and uid not in uids]
-    return Victims(tuple(uids), victims.violations)
+    if len(uids) == len(victims.uids):
+        return victims
+    return Victims(tuple(uids), _violations(mirror, [by_uid[uid] for uid in uids]))
+
+
+def _violations(mirror: Mirror, tasks: Sequence[int]) -> int:
+    """How many of the victims find a disruption budget of theirs used up, as kube-scheduler counts them."""
+    budgets = [each for each in mirror.facts[meta.PDB].values() if isinstance(each, PodDisruptionBudget)]
+    left = {budget.metadata.key: budget.status.disruptions_allowed for budget in budgets}
+    violations = 0
+    for pod in (mirror.tasks.pod[task] for task in tasks):
+        mine = [budget for budget in budgets if pod is not None and _covers(budget, pod)]
+        for budget in mine:
+            left[budget.metadata.key] -= 1
+        violations += any(left[budget.metadata.key] < 0 for budget in mine)
+    return violations
+
+
+def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    selector = budget.spec.selector
+    if selector is None or selector.empty or budget.metadata.namespace != pod.metadata.namespace:
+        return False
+    return selector.matches(pod.metadata.labels or {}) and pod.metadata.name not in (budget.status.disrupted_pods or {})

@@ -12,6 +12,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller import metrics as controllers
+from extender import server
 from extender.actions import ACTIONS
 from extender.api.errors import Unavailable
 from extender.api.meta import POD_GROUP, Key
@@ -208,7 +209,7 @@ def test_buckets_grow_by_the_same_factor() -> None:
     assert exponential_range(1, 1000, 4) == (1, 10, 100, 1000)
 
 
-EVERY = (*SHARED, *names.SCHEDULER, *controllers.CONTROLLERS, *admission.ADMISSION)
+EVERY = (*SHARED, *names.SCHEDULER, *controllers.CONTROLLERS, *admission.ADMISSION, *server.PROGRAM)
 
 
 @pytest.mark.parametrize("metric", EVERY, ids=lambda metric: metric.name)
@@ -226,7 +227,7 @@ def test_names_are_used_once() -> None:
 def test_the_page_is_current(update: bool) -> None:
     """docs/metrics.md, made of the same rows as the metrics."""
     programs = {"vc-scheduler": names.SCHEDULER, "vc-controller-manager": controllers.CONTROLLERS,
-                "vc-webhook-manager": admission.ADMISSION}  # fmt: skip
+                "vc-webhook-manager": admission.ADMISSION, "vc-scheduler --extender-only": server.PROGRAM}  # fmt: skip
     text = documentation({"Every daemon": SHARED, **programs})
     if update:
         PAGE.write_text(text)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from extender.testing.builders import node, pod, podgroup, queue
+from extender.api.meta import PDB
+from extender.api.pod import Pod
+from extender.api.views import view
+from extender.testing.builders import Built, node, pod, podgroup, queue
 from extender.verbs.answering import NotSeenYet, Turn
+from extender.verbs.wire import AskedToPreempt, Victims
 from tests.extending.world import PREEMPTING, World, gang, machines, member
 
 
@@ -245,6 +249,15 @@ def test_a_foreign_pod_evicts_a_gang_whole_or_not() -> None:
     running = [member(f"g-{i}").cpu(1).on("n0") for i in range(2)]
     world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1))
     assert world.preempt("x", n0=["g-0"]) == {"n0": ["g-0", "g-1"]}
+
+
+def test_violated_budgets_are_counted_anew() -> None:
+    """For the member that kube-scheduler did not choose as well."""
+    running = [member(f"g-{i}").cpu(1).on("n0").labels(app="g") for i in range(2)]
+    budget = Built(PDB, "b").with_("spec.selector.matchLabels", {"app": "g"}).with_("status.disruptionsAllowed", 1)
+    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1), budget)
+    asked = AskedToPreempt(view(Pod, world.pods["x"]), {"n0": Victims((running[0]["metadata"]["uid"],))})
+    assert world.extender.preempt(asked, world.now)["n0"].violations == 1
 
 
 def test_a_gang_that_reaches_further_is_left_alone() -> None:
