@@ -54,7 +54,7 @@ def pods(objs: Iterable[Json]) -> Iterator[tuple[str, Json]]:
 
 def arguments(container: Json, environ: Mapping[str, str]) -> list[str]:
     """Those of a container as its program sees them: $(NAME) stands for a variable."""
-    words = [*container["command"][1:], *container.get("args", ())]
+    words = [*container.get("command", ())[1:], *container.get("args", ())]
     for name, value in environ.items():
         words = [word.replace(f"$({name})", value) for word in words]
     return words

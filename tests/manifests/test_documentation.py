@@ -42,6 +42,6 @@ def test_the_table_of_rights_is_that_of_the_rules(update: bool) -> None:
 
 
 def test_every_folder_that_is_named_is_there() -> None:
-    named = set(re.findall(r"(?<![\w/])(manifests/[a-z/-]+)", PAGE.read_text()))
+    named = set(re.findall(r"(?<![\w/])(manifests/[a-z/-]+(?:\.yaml)?)", PAGE.read_text()))
     assert named
     assert [name for name in named if not (MANIFESTS.parent / name).exists()] == []

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from extender.api.meta import Json
+from extender.cli import Options
+from extender.cluster.flags import parse
 from tests.controlplane.plane import Plane
-from tests.manifests.reading import MANIFESTS, documents
+from tests.manifests.reading import MANIFESTS, arguments, documents, pods
 
 OVERLAYS = [".", "queues", *(f"overlays/{each.name}" for each in sorted((MANIFESTS / "overlays").iterdir()))]
 FOREIGN = ("cert-manager.io", "monitoring.coreos.com")
@@ -53,6 +55,26 @@ def test_an_api_server_takes_every_object(plane: Plane, overlay: str) -> None:
     objs = [obj for obj in built(plane, MANIFESTS / overlay) if not obj["apiVersion"].startswith(FOREIGN)]
     assert objs
     assert [why for obj in objs if (why := refusal(plane, obj))] == []
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_pod_of_an_overlay_is_restricted_and_has_a_place_for_files(plane: Plane, overlay: str) -> None:
+    """Programs make temporary files, and their root file system cannot be written."""
+    for name, spec in pods(built(plane, MANIFESTS / overlay)):
+        (container,) = spec["containers"]
+        assert (name, spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["runAsUser"]) == (name, True, 65532)
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+        assert "/tmp" in [mount["mountPath"] for mount in container["volumeMounts"]]
+
+
+def test_the_extender_is_not_placed_by_the_scheduler_that_waits_for_it(plane: Plane) -> None:
+    spec = dict(pods(built(plane, MANIFESTS / "overlays" / "extender")))["vc-extender"]
+    words = arguments(spec["containers"][0], {"POD_NAMESPACE": "volcano-system"})
+    options = parse(Options(), words[1:], {}, words[0]).options
+    options.check()
+    assert (words[0], options.extender.extender_only) == ("vc-scheduler", True)
+    assert spec["schedulerName"] == "volcano"
+    assert spec["schedulerName"] not in options.extender.extender_scheduler_name
 
 
 def test_cert_manager_takes_the_place_of_our_own_certificates(plane: Plane) -> None:
