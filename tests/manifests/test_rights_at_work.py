@@ -22,6 +22,7 @@ from extender.api.meta import (
     JOB,
     JOB_FLOW,
     JOB_TEMPLATE,
+    LEASE,
     NODE,
     POD,
     POD_GROUP,
@@ -68,7 +69,7 @@ def _rights(plane: Plane) -> Iterator[None]:
 
 
 @pytest.fixture
-def run(plane: Plane) -> Iterator[Callable[[str, str], None]]:
+def run(plane: Plane, kubernetes: KubernetesCluster) -> Iterator[Callable[[str, str], None]]:
     """Starts a program under its account."""
     started = []
 
@@ -81,6 +82,8 @@ def run(plane: Plane) -> Iterator[Callable[[str, str], None]]:
     yield start
     for account in started:
         plane.processes.end(account, signal.SIGTERM)
+    for lease in kubernetes.list(LEASE, SYSTEM).objects:
+        kubernetes.delete(LEASE, Key(SYSTEM, lease["metadata"]["name"]))
 
 
 @pytest.fixture
