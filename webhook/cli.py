@@ -121,6 +121,7 @@ def _serve(options: Options, settings: Settings) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     finally:
         if os.getpid() == master:  # workers come by here too
+            os.environ.pop(_METRICS_FOLDER, None)
             shutil.rmtree(folder, ignore_errors=True)
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,4 @@ def test_mistakes_are_told_at_the_start(
     told = capsys.readouterr().err
     assert message in told
     assert "Traceback" not in told
+    assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ  # its folder is gone: whoever counts later would fail
