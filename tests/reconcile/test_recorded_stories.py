@@ -21,9 +21,6 @@ ELSEWHERE = {
     "ctl-cron-015": "mended: an aborted job does not hold up the schedule (test_flows.py)",
     "ctl-flow-009": "mended: a job that vanishes is made again at once (test_flows.py)",
     "ctl-hypernode-008": "mended: the count follows the nodes (test_flows.py)",
-    "ctl-job-003": "the embedded cluster knows no resource claims",
-    "ctl-job-016": "all pods report before the controller looks; one after the other here",
-    "ctl-podgroup-020": "the embedded DaemonSet controller adds fewer tolerations and labels",
     "ctl-policy-033": "mended: the restart is counted, so the group is a new one",
 }
 

@@ -60,7 +60,8 @@ def _runs_on(template: Json, node: Json) -> bool:
 
 def _pod(ds: Json, template: Json, node: str, mark: str) -> Json:
     """Tied to its node by an affinity, so that the scheduler binds it there."""
-    pod = p.pod_from(template, ds, labels={REVISION_LABEL: mark})
+    generation = str(ds["metadata"].get("generation", 1))
+    pod = p.pod_from(template, ds, labels={REVISION_LABEL: mark, "pod-template-generation": generation})
     affinity = dict(pod["spec"].get("affinity") or {})
     own = dict(affinity.get("nodeAffinity") or {})
     own[_FIELDS] = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]}
