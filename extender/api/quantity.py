@@ -77,16 +77,6 @@ def canonical(quantity: str | int | float, path: str = "") -> str:
     return f"{sign}{mantissa * 10**spare}{_DECIMAL_SUFFIX[exponent - spare]}"
 
 
-def format_milli(amount: int) -> str:
-    """Thousandths -> canonical decimal text: 1500 -> "1500m", 2000 -> "2", 3000000 -> "3k"."""
-    return format_nanos(amount * 10**6)
-
-
-def format_bytes(amount: int) -> str:
-    """Units -> canonical binary text: 2147483648 -> "2Gi", 1000 -> "1k"."""
-    return format_nanos(amount * NANO, binary=True)
-
-
 def format_nanos(amount: int, *, binary: bool = False) -> str:
     """Nano-units -> canonical text: the largest suffix that leaves an integer mantissa.
 

@@ -226,7 +226,7 @@ class Mirror:
         """Add the task to (or take it from) the sums of its node and job."""
         status, node, job = int(self.tasks.status[row]), int(self.tasks.node[row]), int(self.tasks.job[row])
         if node >= 0:
-            self.nodes.account(node, row, shape, status == st.RELEASING, sign, looks=shape.own_affinity)
+            self.nodes.account(node, row, shape, status == st.RELEASING, sign)
         if job >= 0:
             self.jobs.account(job, row, shape, status, sign)
 

@@ -34,7 +34,6 @@ class Nodes:
     node: list[Node | None]
     rows: Mapping[str, int]
     tasks: list[dict[int, None]]  # per node: tasks on it that have not ended
-    lookers: Mapping[int, int]  # task -> node, for tasks on nodes that have pod affinity or spread of their own
     exists: BoolN
     allocatable: IntNR
     used: IntNR  # everything on the node, releasing tasks included
@@ -136,7 +135,7 @@ class Snapshot:
         return Snapshot(
             axis=mirror.axis,
             nodes=Nodes(
-                name=node.name, node=node.node, rows=node.rows, tasks=node.tasks, lookers=node.lookers,
+                name=node.name, node=node.node, rows=node.rows, tasks=node.tasks,
                 exists=_copy(node.exists, n), allocatable=_copy(node.allocatable, n), used=_copy(node.used, n),
                 releasing=_copy(node.releasing, n), nonzero=_copy(node.nonzero, n), labels=mirror.node_labels,
                 traits=mirror.node_traits,

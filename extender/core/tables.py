@@ -4,7 +4,7 @@ Rows are reused after removal; a free row is all zero and its object column hold
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from extender.core import status as st
 from extender.core.axis import IntR
 from extender.core.shapes import Shape
 
+K = TypeVar("K")
 _FIRST = 64  # rows a table starts with
 
 
@@ -36,22 +37,49 @@ def _wider(array: NDArray[Any], width: int, order: Literal["C", "F"]) -> NDArray
     return grown
 
 
-class NodeTable:
+class _Table(Generic[K]):
+    """Keys and their rows: a row that nobody has is used again, columns grow together."""
+
+    COLUMNS: ClassVar[tuple[str, ...]]
+
+    def __init__(self) -> None:
+        self.rows: dict[K, int] = {}
+        self._free: list[int] = []
+        self._made = 0
+
+    def _take(self, key: K) -> tuple[int, bool]:
+        """(a row for the key, whether it was never used, so that the object columns must grow by one)."""
+        new = not self._free
+        if new:
+            row, self._made = self._made, self._made + 1
+            if row >= len(getattr(self, self.COLUMNS[0])):
+                for column in self.COLUMNS:
+                    setattr(self, column, _longer(getattr(self, column), 2 * row))
+        else:
+            row = self._free.pop()
+        self.rows[key] = row
+        return row, new
+
+    def _give_back(self, key: K) -> None:
+        self._free.append(self.rows.pop(key))
+
+
+class NodeTable(_Table[str]):
     """One row per node name that was ever seen on a node or a pod. Matrices are (N, R) int64, column-major."""
 
+    COLUMNS = ("exists", "allocatable", "used", "releasing", "nonzero")
+
     def __init__(self, width: int = 3) -> None:
+        super().__init__()
         self.width = width
-        self.rows: dict[str, int] = {}
         self.name: list[str] = []
         self.node: list[Node | None] = []
         self.tasks: list[dict[int, None]] = []  # tasks on it that have not ended, in order of arrival
-        self.lookers: dict[int, int] = {}  # task -> node, for tasks on nodes with affinity or spread of their own
         self.exists = np.zeros(_FIRST, dtype=bool)
         self.allocatable = np.zeros((_FIRST, width), dtype=np.int64, order="F")
         self.used = np.zeros((_FIRST, width), dtype=np.int64, order="F")
         self.releasing = np.zeros((_FIRST, width), dtype=np.int64, order="F")
         self.nonzero = np.zeros((_FIRST, 2), dtype=np.int64, order="F")
-        self._free: list[int] = []
 
     def row_of(self, name: str, width: int) -> int:
         """The row of a node, made as a placeholder where there is none yet."""
@@ -60,18 +88,12 @@ class NodeTable:
             return row
         if width > self.width:
             self.widen(width)
-        if self._free:
-            row = self._free.pop()
-            self.name[row] = name
-        else:
-            row = len(self.name)
+        row, new = self._take(name)
+        if new:
             self.name.append(name)
             self.node.append(None)
             self.tasks.append({})
-            if row >= len(self.exists):
-                for column in ("exists", "allocatable", "used", "releasing", "nonzero"):
-                    setattr(self, column, _longer(getattr(self, column), 2 * row))
-        self.rows[name] = row
+        self.name[row] = name
         return row
 
     def set(self, row: int, node: Node, allocatable: IntR) -> None:
@@ -89,10 +111,9 @@ class NodeTable:
 
     def drop_if_empty(self, row: int) -> None:
         if not self.exists[row] and not self.tasks[row] and self.rows.get(self.name[row]) == row:
-            del self.rows[self.name[row]]
-            self._free.append(row)
+            self._give_back(self.name[row])
 
-    def account(self, row: int, task: int, shape: Shape, releasing: bool, sign: int, *, looks: bool) -> None:
+    def account(self, row: int, task: int, shape: Shape, releasing: bool, sign: int) -> None:
         width = len(shape.request)
         self.used[row, :width] += sign * shape.request
         self.nonzero[row] += sign * shape.nonzero
@@ -100,11 +121,8 @@ class NodeTable:
             self.releasing[row, :width] += sign * shape.request
         if sign > 0:
             self.tasks[row][task] = None
-            if looks:
-                self.lookers[task] = row
         else:
             self.tasks[row].pop(task, None)
-            self.lookers.pop(task, None)
 
     def widen(self, width: int) -> None:
         self.allocatable = _wider(self.allocatable, width, "F")
@@ -113,13 +131,13 @@ class NodeTable:
         self.width = width
 
 
-class TaskTable:
+class TaskTable(_Table[Key]):
     """One row per pod that we follow. `job` and `node` are rows or -1."""
 
     COLUMNS = ("status", "node", "job", "shape", "priority", "created", "preemptable", "namespace")
 
     def __init__(self) -> None:
-        self.rows: dict[Key, int] = {}
+        super().__init__()
         self.key: list[Key | None] = []
         self.pod: list[Pod | None] = []
         self.role: list[str] = []
@@ -132,21 +150,14 @@ class TaskTable:
         self.preemptable = np.zeros(_FIRST, dtype=bool)
         self.namespace = np.zeros(_FIRST, dtype=np.int32)
         self.namespaces: dict[str, int] = {}  # in the order in which they were met
-        self._free: list[int] = []
 
     def add(self, key: Key, pod: Pod, shape: int, status: int, node: int, job: int) -> int:
-        if self._free:
-            row = self._free.pop()
-            self.key[row], self.pod[row], self.role[row] = key, pod, pod.role
-        else:
-            row = len(self.key)
-            self.key.append(key)
-            self.pod.append(pod)
-            self.role.append(pod.role)
-            if row >= len(self.status):
-                for column in self.COLUMNS:
-                    setattr(self, column, _longer(getattr(self, column), 2 * row))
-        self.rows[key] = row
+        row, new = self._take(key)
+        if new:
+            self.key.append(None)
+            self.pod.append(None)
+            self.role.append("")
+        self.key[row], self.pod[row], self.role[row] = key, pod, pod.role
         self.status[row], self.node[row], self.job[row], self.shape[row] = status, node, job, shape
         self.priority[row] = task_priority(pod)
         self.created[row] = pod.metadata.created
@@ -157,13 +168,12 @@ class TaskTable:
     def remove(self, row: int) -> None:
         key = self.key[row]
         assert key is not None
-        del self.rows[key]
+        self._give_back(key)
         self.key[row], self.pod[row], self.role[row] = None, None, ""
         self.status[row], self.node[row], self.job[row], self.namespace[row] = 0, -1, -1, -1
-        self._free.append(row)
 
 
-class JobTable:
+class JobTable(_Table[Key]):
     """One row per PodGroup, or per group name that a pod of ours names. Sums are (J, R) int64 and (J, 10) by task status."""
 
     COLUMNS = (
@@ -173,8 +183,8 @@ class JobTable:
     OF_GROUP = ("min_available", "min_resources", "priority", "phase", "created", "shown", "shows_scheduled")
 
     def __init__(self, width: int = 3) -> None:
+        super().__init__()
         self.width = width
-        self.rows: dict[Key, int] = {}
         self.key: list[Key | None] = []
         self.group: list[PodGroup | None] = []
         self.queue: list[str] = []
@@ -193,7 +203,6 @@ class JobTable:
         self.pending_best_effort = np.zeros(_FIRST, dtype=np.int64)
         self.shown = np.zeros((_FIRST, 3), dtype=np.int64)  # running, succeeded, failed as the PodGroup's status has them
         self.shows_scheduled = np.zeros(_FIRST, dtype=bool)  # its condition Scheduled is True
-        self._free: list[int] = []
 
     def row_of(self, key: Key, width: int) -> int:
         """The row of a job, made where there is none yet."""
@@ -202,20 +211,14 @@ class JobTable:
             return row
         if width > self.width:
             self.widen(width)
-        if self._free:
-            row = self._free.pop()
-            self.key[row] = key
-        else:
-            row = len(self.key)
+        row, new = self._take(key)
+        if new:
             self.key.append(key)
             self.group.append(None)
             self.queue.append("")
             self.tasks.append({})
             self.pending_tasks.append({})
-            if row >= len(self.phase):
-                for column in self.COLUMNS:
-                    setattr(self, column, _longer(getattr(self, column), 2 * row))
-        self.rows[key] = row
+        self.key[row] = key
         return row
 
     def set(self, row: int, group: PodGroup, queue: str, priority: int, min_resources: IntR) -> None:
@@ -240,11 +243,10 @@ class JobTable:
     def drop_if_empty(self, row: int) -> None:
         key = self.key[row]
         if self.group[row] is None and not self.tasks[row] and key is not None:
-            del self.rows[key]
+            self._give_back(key)
             self.key[row], self.queue[row] = None, ""
             for column in self.COLUMNS:
                 getattr(self, column)[row] = 0
-            self._free.append(row)
 
     def account(self, row: int, task: int, shape: Shape, status: int, sign: int) -> None:
         width = len(shape.request)

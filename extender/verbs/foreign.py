@@ -109,7 +109,7 @@ def _view(mirror: Mirror) -> Nodes:
     """The mirror's columns as they are, for the length of one call."""
     table, n = mirror.nodes, len(mirror.nodes.name)
     return Nodes(
-        name=table.name, node=table.node, rows=table.rows, tasks=table.tasks, lookers=table.lookers, exists=table.exists[:n],
+        name=table.name, node=table.node, rows=table.rows, tasks=table.tasks, exists=table.exists[:n],
         allocatable=table.allocatable[:n], used=table.used[:n], releasing=table.releasing[:n], nonzero=table.nonzero[:n],
         labels=mirror.node_labels, traits=mirror.node_traits,
     )  # fmt: skip

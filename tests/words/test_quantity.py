@@ -143,16 +143,16 @@ def test_other_types_are_refused(thing: object) -> None:
 
 
 FORMATS = {
-    "milli below one": (quantity.format_milli(250), "250m"),
-    "milli whole": (quantity.format_milli(2000), "2"),
-    "milli thousands": (quantity.format_milli(3_000_000), "3k"),
-    "milli nothing": (quantity.format_milli(0), "0"),
-    "milli negative": (quantity.format_milli(-1500), "-1500m"),
-    "bytes": (quantity.format_bytes(2 * 2**30), "2Gi"),
-    "bytes below a Ki": (quantity.format_bytes(1000), "1k"),
-    "bytes odd": (quantity.format_bytes(1025), "1025"),
-    "bytes most": (quantity.format_bytes(quantity.MAX), "9223372036854775807"),
-    "bytes negative": (quantity.format_bytes(-4096), "-4Ki"),
+    "milli below one": (quantity.format_nanos(250 * 10**6), "250m"),
+    "milli whole": (quantity.format_nanos(2000 * 10**6), "2"),
+    "milli thousands": (quantity.format_nanos(3_000_000 * 10**6), "3k"),
+    "milli nothing": (quantity.format_nanos(0 * 10**6), "0"),
+    "milli negative": (quantity.format_nanos(-1500 * 10**6), "-1500m"),
+    "bytes": (quantity.format_nanos((2 * 2**30) * 10**9, binary=True), "2Gi"),
+    "bytes below a Ki": (quantity.format_nanos((1000) * 10**9, binary=True), "1k"),
+    "bytes odd": (quantity.format_nanos((1025) * 10**9, binary=True), "1025"),
+    "bytes most": (quantity.format_nanos((quantity.MAX) * 10**9, binary=True), "9223372036854775807"),
+    "bytes negative": (quantity.format_nanos((-4096) * 10**9, binary=True), "-4Ki"),
     "nano": (quantity.format_nanos(1), "1n"),
 }
 
