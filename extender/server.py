@@ -24,22 +24,18 @@ from typing import Any
 
 import orjson
 from flask import Flask, Response, request
-from gunicorn import glogging
 from gunicorn.config import Config
 from prometheus_client import CollectorRegistry
-from werkzeug.exceptions import HTTPException
 
-from extender.api.errors import InvalidObject
-from extender.cluster import serving
 from extender.cluster.health import Health, metrics_page
-from extender.cluster.logs import about
 from extender.cluster.metrics import COUNTER, GAUGE, HISTOGRAM, Metric
-from extender.cluster.worker import PatientWorker
+from extender.cluster.web import Site as WebSite
+from extender.cluster.web import refusal
+from extender.cluster.worker import KEEP_ALIVE, PatientWorker, QuietLogger
 from extender.service import VERBS, Service, unready
 
 JSON = "application/json"
 LONGEST_BODY = 10 * 1024 * 1024  # bytes; with nodeCacheCapable some 100 KiB, else a few thousand bytes for each node
-KEEP_ALIVE = 120  # seconds; kube-scheduler closes its idle connections after 90, and who closes first should be the client
 SPARE = 64  # threads that waiting binds never take
 
 REQUESTS = Metric("volcano_extender_requests_total", COUNTER, "Requests of kube-scheduler, by verb and what came of them.",
@@ -67,18 +63,18 @@ class Metrics:
         self.received.labels(verb).inc(size)
 
 
-class Site:
+class Site(WebSite):
     """The views."""
 
     def __init__(self, service: Service, health: Health, registry: CollectorRegistry) -> None:
-        self.service, self.health = service, health
-        self.metrics = Metrics(registry, service)
-        self.health.ready.setdefault("lists", unready(service))
+        super().__init__(health, metrics_page(registry))
+        self.service, self.metrics = service, Metrics(registry, service)
+        health.ready.setdefault("lists", unready(service))
 
     def verb(self, verb: str, **_: str) -> Response:
         began = time.perf_counter()
         if request.content_length is None:
-            raise _refusal(HTTPStatus.LENGTH_REQUIRED)
+            raise refusal(HTTPStatus.LENGTH_REQUIRED)
         body = request.get_data(cache=False)
         reply = self.service.answer(verb, body)
         self.metrics.answered(verb, reply.outcome, len(body), time.perf_counter() - began)
@@ -90,60 +86,21 @@ class Site:
         body = orjson.dumps(told if told is not None else {"Error": "there is no such group"}, option=orjson.OPT_SERIALIZE_NUMPY)
         return Response(body, status, content_type=JSON)
 
-    def page(self, show: serving.Page) -> Response:
-        asked = serving.Request(request.path, request.args.to_dict(flat=False), request.headers.get("Accept", ""))
-        shown = show(asked) or serving.NOT_FOUND
-        return Response(shown.body, shown.status, shown.headers, content_type=shown.content_type)
-
-    # --- what is no answer ------------------------------------------------------------------------------------------------
-
-    def unreadable(self, error: InvalidObject) -> Response:
-        return self._failed(HTTPStatus.BAD_REQUEST, str(error))
-
-    def refused(self, error: HTTPException) -> Response:
-        status = HTTPStatus(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)
-        made = self._failed(status, f"{status.phrase.lower()}: {request.path}")
-        if isinstance(allow := getattr(error, "valid_methods", None), list):
-            made.headers["Allow"] = ", ".join(sorted(allow))
-        return made
-
-    def failed(self, error: Exception) -> Response:
-        """A fault of ours: told in the log, not to the client."""
-        log.error("a request failed", exc_info=error, extra=about(path=request.path))
-        return self._failed(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
-
-    def _failed(self, status: HTTPStatus, error: str) -> Response:
+    def error(self, status: HTTPStatus, message: str) -> Response:
         verb = request.path.rpartition("/")[2]
         self.metrics.requests.labels(verb if verb in VERBS else "none", str(status.value)).inc()
-        return Response(orjson.dumps({"Error": error}), status, content_type=JSON)
+        return Response(orjson.dumps({"Error": message}), status, content_type=JSON)
 
 
 def create_app(service: Service, registry: CollectorRegistry, health: Health | None = None, *,
                longest_body: int = LONGEST_BODY) -> Flask:  # fmt: skip
     site = Site(service, health or Health(), registry)
-    app = Flask("extender", static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = longest_body
+    app = site.application("extender", longest_body)
     for verb in VERBS:
         for rule in (f"/{verb}", f"/<path:prefix>/{verb}"):
             app.add_url_rule(rule, rule, partial(site.verb, verb), methods=["POST"], provide_automatic_options=False)
     app.add_url_rule("/explain", "explain", site.explain)
-    for path, page in {**site.health.pages(), "/metrics": metrics_page(registry)}.items():
-        rule = f"{path}<path:below>" if path.endswith("/") else path
-        app.add_url_rule(rule, path, _without_arguments(partial(site.page, page)))
-    app.register_error_handler(InvalidObject, site.unreadable)
-    app.register_error_handler(HTTPException, site.refused)
-    app.register_error_handler(Exception, site.failed)
     return app
-
-
-def _refusal(status: HTTPStatus) -> HTTPException:
-    error = HTTPException()
-    error.code = status.value
-    return error
-
-
-def _without_arguments(view: Callable[[], Response]) -> Callable[..., Response]:
-    return lambda **_: view()
 
 
 # --- gunicorn without its master ------------------------------------------------------------------------------------------
@@ -216,21 +173,6 @@ class _InProcess(PatientWorker):
 
     def is_parent_alive(self) -> bool:
         return True
-
-
-class QuietLogger(glogging.Logger):  # type: ignore[misc]
-    """gunicorn's lines go where all lines go; requests are counted, not written down."""
-
-    def setup(self, cfg: Any) -> None:
-        self.cfg = cfg
-        self.error_log = logging.getLogger("gunicorn.error")
-        self.access_log = logging.getLogger("gunicorn.access")
-
-    def access(self, *_: Any) -> None:
-        pass
-
-    def close_on_exec(self) -> None:
-        pass
 
 
 def _config(listen: Listen) -> Config:

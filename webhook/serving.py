@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
-from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
 from gunicorn.errors import HaltServer
 from prometheus_client.multiprocess import mark_process_dead
@@ -23,7 +22,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from extender.cluster.clock import Clock, SteadyClock
 from extender.cluster.logs import about
 from extender.cluster.port import Cluster
-from extender.cluster.worker import PatientWorker
+from extender.cluster.worker import KEEP_ALIVE, PatientWorker, QuietLogger
 from webhook.app import LONGEST_BODY, Site, create_app
 from webhook.errands import Errands
 from webhook.metrics import Metrics
@@ -35,7 +34,6 @@ from webhook.tls import TlsFiles
 from webhook.trust import keep_published, read_authority
 from webhook.watched import WatchedView
 
-KEEP_ALIVE = 120  # seconds; the API server closes its idle connections after 90, and who closes first should be the client
 SILENT_SECONDS = 60  # a worker whose loop stands still so long is replaced
 CONNECTIONS = 1000  # of each worker
 AT_ONCE = 32 * 1024  # bytes; a longer request is left to a thread, so that others are taken in meanwhile
@@ -137,18 +135,6 @@ class Server(BaseApplication):  # type: ignore[misc]
         self._stop.set()
         if self._errands is not None:
             self._errands.close(ENDING)
-
-
-class QuietLogger(glogging.Logger):  # type: ignore[misc]
-    """gunicorn's lines go where all lines go; requests are counted, not written down."""
-
-    def setup(self, cfg: Any) -> None:
-        self.cfg = cfg
-        self.error_log = logging.getLogger("gunicorn.error")
-        self.access_log = logging.getLogger("gunicorn.access")
-
-    def access(self, *_: Any) -> None:
-        pass
 
 
 def read_groups(file: str) -> tuple[ResourceGroup, ...] | None:

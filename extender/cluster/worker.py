@@ -9,6 +9,7 @@ Times are those of the reference's server (volcano ed72c7c, cmd/webhook-manager/
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import selectors
 import socket
@@ -18,13 +19,14 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from gunicorn import http
+from gunicorn import glogging, http
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 HEAD_SECONDS = 5.0  # from the connection, or the first byte of a further request, to the end of its head
 REQUEST_SECONDS = 30.0  # ... to its end
 WRITE_SECONDS = 60.0
 HERE_SECONDS = 0.5  # ... of an answer that the loop itself gives
+KEEP_ALIVE = 120  # seconds; Kubernetes closes its idle connections after 90, and who closes first should be the client
 LINGER_SECONDS = 2.0  # a client still sends what we do not want: its answer must not be cut off by a reset
 LONGEST_HEAD = 64 * 1024  # bytes
 HELD = 64 * 1024 * 1024  # bytes of unfinished requests in one worker; who goes beyond that is cut
@@ -300,3 +302,18 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         except Exception as error:  # what the parser refuses
             self.handle_error(req, conn.sock, conn.client, error)
         return False
+
+
+class QuietLogger(glogging.Logger):  # type: ignore[misc]
+    """gunicorn's lines go where all lines go; requests are counted, not written down."""
+
+    def setup(self, cfg: Any) -> None:
+        self.cfg = cfg
+        self.error_log = logging.getLogger("gunicorn.error")
+        self.access_log = logging.getLogger("gunicorn.access")
+
+    def access(self, *_: Any) -> None:
+        pass
+
+    def close_on_exec(self) -> None:
+        pass

@@ -128,7 +128,7 @@ def test_a_fault_of_ours_is_told_in_the_log_only(
     monkeypatch.setattr(site, "settings", broken)
     got = client.post("/jobs/mutate", json=review(job()))
     assert (got.status_code, got.text) == (500, "internal error\n")
-    assert "a review failed" in caplog.text
+    assert "a request failed" in caplog.text
 
 
 def test_only_enabled_paths_are_served(site: Site, view: WatchedView) -> None:
