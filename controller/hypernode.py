@@ -4,16 +4,17 @@ Source: volcano ed72c7c, pkg/controllers/hypernode. Difference: the count follow
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from controller.discovery import SOURCE, levels
 from controller.discovery import reconcile as discover
 from controller.reconciler import NOTHING, Decision, Lookup, PlainController, Settings, Stage
 from controller.store import Change
+from extender.api.errors import InvalidObject
 from extender.api.meta import CONFIG_MAP, HYPER_NODE, NODE, Json, Key, Kind, Time, labels_of, uid_of
 from extender.api.operations import PatchStatus
+from extender.api.pattern import pattern
 from extender.api.selectors import LabelSelector
 from extender.api.views import view
 
@@ -55,14 +56,14 @@ class Members:
     def _matches(self, name: str, node: Json) -> bool:
         labels = labels_of(node)
         by_label = (not each.empty and each.matches(labels) for each in self._selectors)
-        return any(pattern is not None and pattern.search(name) for pattern in self._patterns) or any(by_label)
+        return any(matches(name) for matches in self._patterns) or any(by_label)
 
 
-def _pattern(text: str) -> re.Pattern[str] | None:
+def _pattern(text: str) -> Callable[[str], bool]:
     try:
-        return re.compile(text)
-    except re.error:  # admission refuses it; one that got in matches nothing
-        return None
+        return pattern(text)
+    except InvalidObject:  # admission refuses it; one that got in matches nothing
+        return lambda _: False
 
 
 class HyperNodeController(PlainController):

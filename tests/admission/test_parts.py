@@ -1,4 +1,4 @@
-"""The parts of admission one by one: patches, cron expressions, patterns, graphs, comparison, configuration, the chain."""
+"""The parts of admission one by one: patches, cron expressions, graphs, comparison, configuration, the chain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from webhook.admission import WebhookAdmission
 from webhook.cronjobs.schedule import schedule_fault
 from webhook.decode import decode, differences
 from webhook.graph import cycle
-from webhook.hypernodes.pattern import pattern_fault
 from webhook.jobs.plugins import read_flags
 from webhook.pods.groups import resource_groups
 from webhook.routes import BY_PATH, ROUTES, Route, enabled_paths
@@ -59,22 +58,6 @@ def test_schedules_that_can_be_used(text: str) -> None:
 @pytest.mark.parametrize("text", BAD_SCHEDULES)
 def test_schedules_that_cannot(text: str) -> None:
     assert schedule_fault(text) != ""
-
-
-GOOD_PATTERNS = ["", "leaf.*", r"^node-\d+\z", r"\pL+\p{Greek}", r"\Qa.b[\E", "[[:alpha:]_-]", "(?i)x", "(?U:a+)", "(?P<n>a)",
-                 "(?<n>a)", "a{2,1000}", "{,3}", r"[\d-z]", r"\x{10FFFF}", r"\A*", "[]a]", r"\07"]  # fmt: skip
-BAD_PATTERNS = ["node[", "(", ")", "a**", "a++", "*", "(?=a)", "(?!a)", "(?<=a)", "(?>a)", r"(a)\1", "(?P=n)", "a{1001}",
-                "a{3,2}", "[z-a]", r"\Z", r"\e", "[[:foo:]]", "(?#x)", "\\"]  # fmt: skip
-
-
-@pytest.mark.parametrize("pattern", GOOD_PATTERNS)
-def test_patterns_that_go_takes(pattern: str) -> None:
-    assert pattern_fault(pattern) == ""
-
-
-@pytest.mark.parametrize("pattern", BAD_PATTERNS)
-def test_patterns_that_go_refuses(pattern: str) -> None:
-    assert pattern_fault(pattern) != ""
 
 
 GRAPHS: dict[str, tuple[dict[str, list[str]], list[str]]] = {

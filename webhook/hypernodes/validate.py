@@ -5,11 +5,11 @@ refused."""
 
 from __future__ import annotations
 
-from extender.api.errors import Fault
+from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import Json
+from extender.api.pattern import pattern
 from extender.cluster.port import AdmissionRequest
 from webhook.checks import Faults, selector_faults
-from webhook.hypernodes.pattern import pattern_fault
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView
@@ -25,9 +25,10 @@ def _faults(hyper_node: Json) -> Faults:
         yield Fault("spec.members", "at least one member is required")
     for index, member in enumerate(members):
         selector, at = member.get("selector", {}), f"spec.members[{index}].selector"
-        wrong = pattern_fault(selector.get("regexMatch", {}).get("pattern", ""))
-        if wrong:
-            yield Fault(f"{at}.regexMatch.pattern", wrong)
+        try:
+            pattern(selector.get("regexMatch", {}).get("pattern", ""))
+        except InvalidObject as error:
+            yield Fault(f"{at}.regexMatch.pattern", str(error))
         yield from selector_faults(selector.get("labelMatch", {}), f"{at}.labelMatch")
         exact = selector.get("exactMatch", {}).get("name", "")
         if member.get("type") == "HyperNode" and exact and exact == name:
