@@ -191,7 +191,7 @@ def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, 
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
     health = Health()
-    extending = Extending(options.extender, service, registry, health, reloads.look)
+    extending = Extending(options.extender, service, registry, health, clock, reloads.look)
     servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
     daemon = Daemon(extending.run, election, servers)
     health.alive["work"] = daemon.alive

@@ -4,27 +4,22 @@ Only the leader reads the cluster and answers; the others say that they are not 
 
 from __future__ import annotations
 
-import logging
-import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
 from extender.api.errors import UsageError
+from extender.cluster.clock import Clock
 from extender.cluster.flags import ARRAY, DURATION, flag
 from extender.cluster.health import Health
-from extender.cluster.logs import about
 from extender.cluster.options import split_address
-from extender.cluster.serving import Tls
+from extender.cluster.tls import TlsFiles
 from extender.core.conf import Conf
 from extender.core.gang_books import TTL
 from extender.server import LONGEST_BODY, SPARE, Listen, Server, create_app
 from extender.service import Service, Settings
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +61,18 @@ class ExtenderOptions:
 class Extending:
     """The work of the daemon. Serves from the start, not ready until `run`. Raises UsageError."""
 
-    def __init__(self, options: ExtenderOptions, service: Service, registry: CollectorRegistry, health: Health,
+    def __init__(self, options: ExtenderOptions, service: Service, registry: CollectorRegistry, health: Health, clock: Clock,
                  new_conf: Callable[[], Conf | None] = lambda: None) -> None:  # fmt: skip
         self.service, self._new_conf = service, new_conf
         tls = None
         if options.extender_tls_cert_file:
-            tls = Reloaded(Tls(options.extender_tls_cert_file, options.extender_tls_private_key_file,
-                               options.extender_client_ca_file))  # fmt: skip
+            files = TlsFiles(
+                options.extender_tls_cert_file, options.extender_tls_private_key_file, options.extender_client_ca_file
+            )
+            try:
+                tls = files.followed(clock)
+            except (OSError, ValueError) as error:
+                raise UsageError(f"--extender-tls-cert-file {files.certificate}: {error}") from None
         listen = Listen(split_address(options.extender_address, "extender-address"), tls, options.extender_threads,
                         options.extender_max_body)  # fmt: skip
         app = create_app(service, registry, health, longest_body=options.extender_max_body)
@@ -91,30 +91,3 @@ class Extending:
         conf = self._new_conf()
         if conf is not None:
             self.service.use(conf)
-
-
-class Reloaded:
-    """A TLS context made of files, anew when they change; files that cannot be used leave the last good one in force."""
-
-    def __init__(self, tls: Tls) -> None:
-        self._tls = tls
-        self._files = [Path(name) for name in (tls.certificate, tls.key, tls.clients) if name]
-        try:
-            self._mark, self._context = self._look(), tls.context()
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--extender-tls-cert-file {tls.certificate}: {error}") from None
-
-    def __call__(self) -> ssl.SSLContext:
-        mark = self._look()
-        if mark != self._mark:
-            self._mark = mark
-            try:
-                self._context = self._tls.context()
-            except (OSError, ValueError) as error:
-                log.error("the certificate cannot be used, the last good one stays",
-                          extra=about(file=self._tls.certificate, error=str(error)))  # fmt: skip
-        return self._context
-
-    def _look(self) -> tuple[tuple[int, int], ...]:
-        stats = [file.stat() for file in self._files if file.exists()]
-        return tuple((each.st_mtime_ns, each.st_ino) for each in stats)

@@ -17,9 +17,9 @@ from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.logs import configure
 from extender.cluster.options import ClientOptions, GateOptions, LogOptions, split_address
+from extender.cluster.tls import TlsFiles
 from webhook.routes import enabled_paths
 from webhook.settings import DEFAULT_PATHS, Settings
-from webhook.tls import TlsFiles
 
 PROGRAM = "vc-webhook-manager"
 _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -20,17 +20,17 @@ from gunicorn.errors import HaltServer
 from prometheus_client.multiprocess import mark_process_dead
 
 from extender.cluster.clock import Clock, SteadyClock
+from extender.cluster.from_files import FromFiles
 from extender.cluster.logs import about
 from extender.cluster.port import Cluster
+from extender.cluster.tls import TlsFiles
 from extender.cluster.worker import KEEP_ALIVE, PatientWorker, QuietLogger
 from webhook.app import LONGEST_BODY, Site, create_app
 from webhook.errands import Errands
 from webhook.metrics import Metrics
 from webhook.pods.groups import ResourceGroup, resource_groups
-from webhook.reloading import FromFiles
 from webhook.routes import BY_PATH
 from webhook.settings import Settings
-from webhook.tls import TlsFiles
 from webhook.trust import keep_published, read_authority
 from webhook.watched import WatchedView
 

@@ -15,7 +15,8 @@ from extender.api.errors import UsageError
 from extender.cluster.health import Health, metrics_page
 from extender.cluster.logs import about
 from extender.cluster.options import ServingOptions, split_address
-from extender.cluster.serving import Answer, HttpServer, Page, Request, Tls
+from extender.cluster.serving import Answer, HttpServer, Page, Request
+from extender.cluster.tls import TlsFiles
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +47,9 @@ def serve(options: ServingOptions, health: Health, registry: CollectorRegistry, 
     return servers
 
 
-def _tls(options: ServingOptions) -> Tls | None:
+def _tls(options: ServingOptions) -> TlsFiles | None:
     files = (options.tls_cert_file, options.tls_private_key_file, options.ca_cert_file)
-    return Tls(*files) if all(files) else None
+    return TlsFiles(*files) if all(files) else None
 
 
 def stacks(_: Request) -> Answer:

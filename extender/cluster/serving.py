@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from extender.cluster.logs import V, about
+from extender.cluster.tls import TlsFiles
 
 CONNECTIONS = 32  # at once
 LONGEST = 10.0  # seconds from accepting a connection to its end
@@ -47,30 +48,12 @@ Page = Callable[[Request], Answer | None]  # None: there is no such page
 NOT_FOUND = Answer(HTTPStatus.NOT_FOUND, "404 page not found\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Files of the server's certificate; `clients` is the authority of client certificates, which are verified if shown."""
-
-    certificate: str
-    key: str
-    clients: str = ""
-
-    def context(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(self.certificate, self.key)
-        if self.clients:
-            context.load_verify_locations(self.clients)
-            context.verify_mode = ssl.CERT_OPTIONAL
-        return context
-
-
 class HttpServer:
     """Serves from construction to `close`. `pages`: by path; a page also gets what lies below it where its path ends in /.
 
     Raises OSError where the address cannot be had."""
 
-    def __init__(self, address: tuple[str, int], pages: Mapping[str, Page], tls: Tls | None = None, *,
+    def __init__(self, address: tuple[str, int], pages: Mapping[str, Page], tls: TlsFiles | None = None, *,
                  connections: int = CONNECTIONS, longest: float = LONGEST, name: str = "http") -> None:  # fmt: skip
         self.pages = dict(pages)
         self._server = _Server(address, self, tls.context() if tls else None, connections, longest)

@@ -18,6 +18,7 @@ from extender.api.meta import Json, Time, key_of, kind_of
 from extender.cluster.clock import SteadyClock
 from extender.cluster.options import split_address
 from extender.cluster.port import Cluster
+from extender.cluster.tls import TlsFiles
 from extender.ctl import installing
 from extender.server import Listen, Server
 from webhook.app import LONGEST_BODY, Site, create_app
@@ -26,7 +27,6 @@ from webhook.manifests import configurations
 from webhook.metrics import Metrics
 from webhook.routes import BY_PATH
 from webhook.settings import Settings
-from webhook.tls import TlsFiles
 from webhook.watched import WatchedView
 
 PREFIX = "pumice-up"  # instead of the names that an installed admission has: it and we may both be there

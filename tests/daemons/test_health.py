@@ -19,7 +19,8 @@ from cryptography.x509.oid import NameOID
 from prometheus_client import CollectorRegistry, Counter
 
 from extender.cluster.health import Health, metrics_page
-from extender.cluster.serving import Answer, HttpServer, Page, Request, Tls
+from extender.cluster.serving import Answer, HttpServer, Page, Request
+from extender.cluster.tls import TlsFiles
 
 Serve = Callable[..., HttpServer]
 
@@ -34,7 +35,9 @@ class Said(NamedTuple):
 def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def start(pages: Mapping[str, Page], tls: Tls | None = None, connections: int = 8, longest: float = 10.0) -> HttpServer:
+        def start(
+            pages: Mapping[str, Page], tls: TlsFiles | None = None, connections: int = 8, longest: float = 10.0
+        ) -> HttpServer:
             server = HttpServer(("127.0.0.1", 0), pages, tls, connections=connections, longest=longest)
             stack.callback(server.close)
             return server
@@ -174,7 +177,7 @@ def test_garbage_does_no_harm(serve: Serve, health: Health, sent: bytes, caplog:
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+def pair(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
     """A certificate for 127.0.0.1 that is its own authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
@@ -193,10 +196,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Tls:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
     )  # fmt: skip
-    return Tls(str(folder / "tls.crt"), str(folder / "tls.key"), str(folder / "tls.crt"))
+    return TlsFiles(str(folder / "tls.crt"), str(folder / "tls.key"), str(folder / "tls.crt"))
 
 
-def client_context(pair: Tls, *, shown: bool = False) -> ssl.SSLContext:
+def client_context(pair: TlsFiles, *, shown: bool = False) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=pair.certificate)
     context.check_hostname = False
     if shown:
@@ -205,12 +208,12 @@ def client_context(pair: Tls, *, shown: bool = False) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("shown", [False, True], ids=["without a client certificate", "with one"])
-def test_tls(serve: Serve, health: Health, pair: Tls, shown: bool) -> None:
+def test_tls(serve: Serve, health: Health, pair: TlsFiles, shown: bool) -> None:
     server = serve(health.pages(), pair)
     assert ask(server, "/healthz", tls=client_context(pair, shown=shown)).body == "ok"
 
 
-def test_handshakes_that_do_not_go_on_hold_nobody_up(serve: Serve, health: Health, pair: Tls) -> None:
+def test_handshakes_that_do_not_go_on_hold_nobody_up(serve: Serve, health: Health, pair: TlsFiles) -> None:
     server = serve(health.pages(), pair, connections=2)
     with ExitStack() as stack:
         for _ in range(6):
@@ -218,14 +221,14 @@ def test_handshakes_that_do_not_go_on_hold_nobody_up(serve: Serve, health: Healt
         assert ask(server, "/healthz", tls=client_context(pair)).body == "ok"
 
 
-def test_a_handshake_ends_in_time(serve: Serve, health: Health, pair: Tls) -> None:
+def test_a_handshake_ends_in_time(serve: Serve, health: Health, pair: TlsFiles) -> None:
     server = serve(health.pages(), pair, longest=0.2)
     with socket.create_connection(("127.0.0.1", server.port), 10) as slow:
         slow.sendall(b"\x16\x03\x01")
         assert slow.recv(100) == b""
 
 
-def test_plain_words_on_the_tls_port_do_no_harm(serve: Serve, health: Health, pair: Tls) -> None:
+def test_plain_words_on_the_tls_port_do_no_harm(serve: Serve, health: Health, pair: TlsFiles) -> None:
     server = serve(health.pages(), pair)
     with socket.create_connection(("127.0.0.1", server.port), 10) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")

@@ -14,8 +14,7 @@ from extender.api.errors import UsageError
 from extender.cluster.clock import SteadyClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
-from extender.cluster.serving import Tls
-from extender.extending import ExtenderOptions, Reloaded
+from extender.extending import ExtenderOptions
 from tests.controlplane.pki import Authority
 
 ALONE = ExtenderOptions(extender_address="127.0.0.1:0", extender_only=True)
@@ -83,18 +82,3 @@ def test_https(tmp_path: Path) -> None:
     made = assembled(f"--extender-tls-cert-file={pair.certificate}", f"--extender-tls-private-key-file={pair.key}")
     assert status_of(f"https://127.0.0.1:{made.extending.server.port}/livez", authority.certificate) == 200
     made.extending.server.close()
-
-
-def test_a_certificate_is_read_again_when_it_changes(tmp_path: Path) -> None:
-    """One that cannot be used leaves the last good one in force."""
-    pair = Authority(tmp_path).serving("extender", ["127.0.0.1"])
-    files = Tls(str(pair.certificate), str(pair.key))
-    context = Reloaded(files)
-    first = context()
-    (tmp_path / "other").mkdir()
-    other = Authority(tmp_path / "other").serving("extender", ["127.0.0.1"])
-    Path(pair.certificate).write_bytes(b"nonsense")
-    assert context() is first
-    Path(pair.certificate).write_bytes(Path(other.certificate).read_bytes())
-    Path(pair.key).write_bytes(Path(other.key).read_bytes())
-    assert context() is not first

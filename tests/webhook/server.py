@@ -27,10 +27,10 @@ def main(folder: Path, port: int, health_port: int) -> None:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")
     (folder / "metrics").mkdir()
     configure(verbosity=9)
+    from extender.cluster.tls import TlsFiles
     from webhook.routes import BY_PATH
     from webhook.serving import Plan, Server
     from webhook.settings import Settings
-    from webhook.tls import TlsFiles
 
     files = TlsFiles(str(folder / "tls.crt"), str(folder / "tls.key"), str(folder / "ca.crt"))
     plan = Plan(Settings(enabled=tuple(BY_PATH)), files, connect, ("127.0.0.1", port), ("127.0.0.1", health_port),

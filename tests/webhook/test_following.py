@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from base64 import b64decode
 from pathlib import Path
@@ -12,11 +11,11 @@ import pytest
 from extender.api.errors import ConfError, Unavailable
 from extender.api.meta import MUTATING_WEBHOOKS, NAMESPACE, QUEUE, REPLICA_SET, VALIDATING_WEBHOOKS, Json, Key, Kind
 from extender.cluster.clock import VirtualClock
+from extender.cluster.from_files import LOOK_SECONDS, FromFiles
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
 from tests.webhook.reviews import queue
 from webhook.manifests import configurations
-from webhook.reloading import LOOK_SECONDS, FromFiles
 from webhook.routes import BY_PATH
 from webhook.serving import read_groups
 from webhook.trust import PATIENCE, keep_published, publish_all, read_authority
@@ -105,71 +104,6 @@ def test_an_owner_is_read_once_for_all_its_pods(clock: VirtualClock) -> None:
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------
-
-
-def number(file: Path) -> int:
-    return int(file.read_text())
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    made = tmp_path / "number"
-    made.write_text("1")
-    return made
-
-
-def change(file: Path, text: str) -> None:
-    """As a mounted Secret changes: the name leads to another file."""
-    made = file.with_name(f"new-{text[:3]}")
-    made.write_text(text)
-    os.utime(made, ns=(made.stat().st_atime_ns, file.stat().st_mtime_ns + 1))
-    made.replace(file)
-
-
-def test_a_file_is_followed(file: Path, clock: VirtualClock) -> None:
-    value = FromFiles("number", [file], lambda: number(file), clock)
-    change(file, "2")
-    assert value() == 1  # it is not looked at at every turn
-    clock.sleep(LOOK_SECONDS)
-    assert value() == 2
-
-
-def test_the_last_good_one_stays(file: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> None:
-    """It is told once for each state of the file, and what is mended counts again."""
-    told: list[str] = []
-    value = FromFiles("number", [file], lambda: number(file), clock, told.append)
-    change(file, "nonsense")
-    for _ in range(3):
-        clock.sleep(LOOK_SECONDS)
-        assert value() == 1
-    file.unlink()
-    clock.sleep(LOOK_SECONDS)
-    assert value() == 1
-    file.write_text("3")
-    clock.sleep(LOOK_SECONDS)
-    assert value() == 3
-    assert told == ["number", "number"]
-    assert caplog.text.count("cannot be read again") == 2
-
-
-def test_what_fits_only_together_is_tried_again(tmp_path: Path, clock: VirtualClock) -> None:
-    """Two files are replaced one after the other, and the second look comes in between."""
-    left, right = tmp_path / "left", tmp_path / "right"
-    left.write_text("1")
-    right.write_text("1")
-
-    def both() -> int:
-        if number(left) != number(right):
-            raise ValueError("no pair")
-        return number(left)
-
-    value = FromFiles("pair", [left, right], both, clock)
-    change(left, "2")
-    clock.sleep(LOOK_SECONDS)
-    assert value() == 1
-    change(right, "2")
-    clock.sleep(LOOK_SECONDS)
-    assert value() == 2
 
 
 def test_an_admission_configuration_may_come_later(tmp_path: Path, clock: VirtualClock) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from extender.cluster.clock import Clock
-from webhook.reloading import FromFiles
+from extender.cluster.from_files import FromFiles
 
 # Of TLS 1.2; volcano ed72c7c, pkg/webhooks/... ConfigTLS. TLS 1.3 brings its own.
 CIPHERS = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384"
@@ -15,6 +15,8 @@ CIPHERS = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
+    """`authority` is that of client certificates."""
+
     certificate: str
     key: str
     authority: str = ""
