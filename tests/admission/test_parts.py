@@ -17,7 +17,6 @@ from webhook.admission import WebhookAdmission
 from webhook.cronjobs.schedule import schedule_fault
 from webhook.decode import decode, differences
 from webhook.graph import cycle
-from webhook.jobs.plugins import read_flags
 from webhook.pods.groups import resource_groups
 from webhook.routes import BY_PATH, ROUTES, Route, enabled_paths
 from webhook.settings import Settings
@@ -95,22 +94,6 @@ CHANGES = {
 def test_what_counts_as_a_change(old: Json, new: Json, fields: list[str]) -> None:
     before, after = (decode(obj, shapes.QUEUE)[0] for obj in (old, new))
     assert list(differences(before, after, shapes.QUEUE)) == fields
-
-
-ARGUMENTS = {
-    "with an equals sign": (["--master=boss"], "boss"),
-    "as the next word": (["-master", "boss"], "boss"),
-    "after others": (["--port=23", "--master=boss"], "boss"),
-    "not after a word that is no flag": (["x", "--master=boss"], "master"),
-    "not after an unknown flag": (["--other=1", "--master=boss"], "master"),
-    "without a value": (["--master"], "master"),
-    "not after a number that is none": (["--port=ssh", "--master=boss"], "master"),
-}
-
-
-@pytest.mark.parametrize(("words", "master"), ARGUMENTS.values(), ids=ARGUMENTS)
-def test_arguments_are_read_as_go_reads_them(words: list[str], master: str) -> None:
-    assert read_flags(words, {"master": "master", "port": 22})["master"] == master
 
 
 def test_a_broken_admission_configuration_names_the_fields() -> None:

@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from controller.job.arguments import parse_flags
 from controller.job.group import min_resources, new_group
 from controller.job.observe import pod_event
-from controller.job.plugins import plugins_of
+from controller.job.plugins import PLUGINS, plugins_of
 from controller.job.plugins.ssh import make_keys
 from controller.job.pods import new_pod
 from controller.job.seen import TaskTotals
 from controller.job.sync import plan_pods
 from controller.job.volumes import claim_name
+from extender.api import job_plugins
 from extender.api.errors import InvalidObject
 from extender.api.job import Job
+from extender.api.job_plugins import parse_flags
 from extender.api.meta import Json
 from extender.api.views import view
 from tests.reconcile.builders import group, job, pods_of, seen, task
@@ -75,18 +76,26 @@ FLAGS = {
     "two words": (["--port", "5"], 5),
     "a mistake ends the reading": (["--nonsense=1", "--port=5"], 1),
     "no number": (["--port=x"], 1),
+    "no value": (["--port"], 1),
+    "a word that is no flag ends it too": (["x", "--port=5"], 1),
+    "after others": (["--master=boss", "--port=5"], 5),
+    "not after a number that is none": (["--other=ssh", "--port=5"], 1),
 }
 
 
 @pytest.mark.parametrize(("words", "want"), FLAGS.values(), ids=FLAGS)
 def test_flags(words: list[str], want: int) -> None:
     """As Go's flag package reads them."""
-    assert parse_flags(words, {"port": 1})["port"] == want
+    assert parse_flags(words, {"port": 1, "master": "m", "other": 2})["port"] == want
 
 
 def test_a_bool_flag_needs_no_value() -> None:
     """And does not take the next word for one."""
     assert parse_flags(["--on", "--port=5"], {"on": False, "port": 1}) == {"on": True, "port": 5}
+
+
+def test_admission_lets_in_the_plugins_that_there_are() -> None:
+    assert {plugin.name for plugin in PLUGINS} == set(job_plugins.PLUGINS)
 
 
 def test_an_unknown_plugin_is_an_error() -> None:

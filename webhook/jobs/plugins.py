@@ -8,18 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from extender.api.errors import Fault, nearest
+from extender.api.job_plugins import MPI, PLUGINS, RAY, Flags, parse_flags
 from extender.api.meta import Json
 from webhook.checks import Faults
 
-PLUGINS = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "ray", "hcclrank")
-
-Flags = Mapping[str, str | int]
-# plugin: the role it needs, and its flags with their defaults (controllers' pkg/controllers/job/plugins)
-_ROLES: Mapping[str, tuple[str, Flags]] = {
-    "mpi": ("master", {"master": "master", "worker": "worker", "port": 22}),
-    "ray": ("head", {"head": "head", "worker": "worker", "headContainer": "head", "workerContainer": "worker", "port": 6379,
-                     "dashboardPort": 8265, "clientPort": 10001}),
-}  # fmt: skip
+_ROLES: Mapping[str, tuple[str, Flags]] = {"mpi": ("master", MPI), "ray": ("head", RAY)}  # the role it needs, its flags
 
 
 def plugin_faults(plugins: Json, tasks: list[Json], path: str) -> Faults:
@@ -28,28 +21,6 @@ def plugin_faults(plugins: Json, tasks: list[Json], path: str) -> Faults:
             yield Fault(f"{path}.{name}", f"no plugin '{name}'{nearest(name, PLUGINS)}")
     for name, (role, known) in _ROLES.items():
         if name in plugins:
-            task = read_flags(plugins[name], known)[role]
+            task = parse_flags(plugins[name], known)[role]
             if all(other.get("name") != task for other in tasks):
                 yield Fault(f"{path}.{name}", f"no task '{task}' for the {name} {role}: name a task so, or give --{role}=<task>")
-
-
-def read_flags(arguments: list[str], known: Flags) -> dict[str, str | int]:
-    """-name=value or --name value, as Go's flag package reads them: it stops at the first word it cannot use."""
-    values, words = dict(known), iter(arguments)
-    for word in words:
-        name, equals, value = word.lstrip("-").partition("=")
-        if len(word) - len(word.lstrip("-")) not in (1, 2) or name not in known:
-            break
-        following = value if equals else next(words, None)
-        if following is None or (isinstance(known[name], int) and not _is_integer(following)):
-            break
-        values[name] = following
-    return values
-
-
-def _is_integer(text: str) -> bool:
-    try:
-        int(text, 0)
-    except ValueError:
-        return False
-    return True

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from controller.job.arguments import parse_flags
 from controller.job.plugins.base import PodPlugin, add_env, add_port, containers, host, task_named
 from controller.job.seen import JobSeen
 from extender.api.job import TaskSpec
+from extender.api.job_plugins import parse_flags
 from extender.api.meta import Json
 
 DEFAULT_PORT = 23456

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from controller.job.arguments import parse_flags
 from controller.job.plugins.base import PodPlugin, add_port, containers, host, owned, task_named
 from controller.job.seen import JobSeen
 from extender.api import labels as names
 from extender.api.errors import InvalidObject
 from extender.api.job import TaskSpec
+from extender.api.job_plugins import RAY, parse_flags
 from extender.api.meta import SERVICE, Json, Key, Kind
 
 
@@ -20,10 +20,7 @@ class Ray(PodPlugin):
     name = "ray"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        read = parse_flags(arguments, {
-            "head": "head", "worker": "worker", "headContainer": "head", "workerContainer": "worker",
-            "port": 6379, "dashboardPort": 8265, "clientPort": 10001,
-        })  # fmt: skip
+        read = parse_flags(arguments, RAY)
         self.head, self.worker = str(read["head"]), str(read["worker"])
         self.container = {self.head: str(read["headContainer"]), self.worker: str(read["workerContainer"])}
         self.ports = {"gcs": int(read["port"]), "dashboard": int(read["dashboardPort"]), "client-server": int(read["clientPort"])}

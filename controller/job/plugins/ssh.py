@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from controller.job.arguments import Value, parse_flags
 from controller.job.plugins.base import MakeKeys, add_volume, host, host_name, owned
 from controller.job.seen import JobSeen
 from extender.api.job import Job, TaskSpec
+from extender.api.job_plugins import Value, parse_flags
 from extender.api.meta import SECRET, Json, Key, Kind
 
 DEFAULT_PATH, DEFAULT_PORT = "/root/.ssh", 22

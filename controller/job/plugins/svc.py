@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from controller.job.arguments import parse_flags
 from controller.job.plugins.base import add_env, add_volume, all_containers, hosts, owned
 from controller.job.seen import JobSeen
 from controller.merge import merge_diff
 from extender.api import labels as names
 from extender.api.job import Job, TaskSpec
+from extender.api.job_plugins import parse_flags
 from extender.api.meta import CONFIG_MAP, NETWORK_POLICY, SERVICE, Json, Key, Kind
 
 MOUNT_PATH = "/etc/volcano"

@@ -1,4 +1,6 @@
-"""Arguments of job plugins, read as Go's flag package reads a command line: --name=value, -name=value, --name value.
+"""What admission and controllers both know of job plugins: their names, their arguments, and the task some cannot do without.
+
+Arguments are read as Go's flag package reads a command line: --name=value, -name=value, --name value.
 
 Reading stops at the first word that is no flag or at the first mistake; what was read before it holds.
 Source: Go 1.26, flag.FlagSet.Parse."""
@@ -11,9 +13,15 @@ _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 Value = str | int | bool
+Flags = Mapping[str, Value]  # each with its default
+
+PLUGINS = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "ray", "hcclrank")
+MPI: Flags = {"master": "master", "worker": "worker", "port": 22}
+RAY: Flags = {"head": "head", "worker": "worker", "headContainer": "head", "workerContainer": "worker", "port": 6379,
+              "dashboardPort": 8265, "clientPort": 10001}  # fmt: skip
 
 
-def parse_flags(words: Iterable[str], defaults: Mapping[str, Value]) -> dict[str, Value]:
+def parse_flags(words: Iterable[str], defaults: Flags) -> dict[str, Value]:
     """`defaults` names every flag; the type of the default is the type of the flag."""
     values, rest = dict(defaults), list(words)
     while rest:
