@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from controller.job import plugins
 from controller.job.group import min_resources, new_group
 from controller.job.observe import pod_event
-from controller.job.plugins import PLUGINS, plugins_of
+from controller.job.plugins import plugins_of
 from controller.job.plugins.ssh import make_keys
 from controller.job.pods import new_pod
 from controller.job.seen import TaskTotals
@@ -95,7 +96,7 @@ def test_a_bool_flag_needs_no_value() -> None:
 
 
 def test_admission_lets_in_the_plugins_that_there_are() -> None:
-    assert {plugin.name for plugin in PLUGINS} == set(job_plugins.PLUGINS)
+    assert {plugin.name for plugin in plugins.PLUGINS} == set(job_plugins.PLUGINS)
 
 
 def test_an_unknown_plugin_is_an_error() -> None:
