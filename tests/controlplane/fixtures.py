@@ -1,4 +1,4 @@
-"""The fixture `plane`: one real control plane for the whole run, started by the first test that asks for it.
+"""The fixture `plane`: one real control plane for the whole run, started by the first test that asks for it; and `helm`.
 
 Tests that need it are in one xdist group, so that one worker has them all. Where there are neither programs nor a Go toolchain
 to build them, they are skipped; with CI=true they fail. Programs are built while tests are collected: a test's time limit
@@ -25,6 +25,7 @@ from tests.controlplane.waiting import wait_until
 
 MARK = "controlplane"
 _PROGRAMS: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
+_HELM: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
 _PLANE: pytest.StashKey[Plane] = pytest.StashKey()
 _NUMBERS = itertools.count()
 
@@ -36,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "plane" in getattr(item, "fixturenames", ()):
+        if "programs" in getattr(item, "fixturenames", ()):
             item.add_marker(MARK)
         if item.get_closest_marker(MARK):
             item.add_marker(pytest.mark.xdist_group(MARK))
@@ -45,12 +46,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if session.config.option.collectonly or not any(item.get_closest_marker(MARK) for item in session.items):
+    if session.config.option.collectonly:
         return
+    if any(item.get_closest_marker(MARK) for item in session.items):
+        session.config.stash[_PROGRAMS] = _found(build.programs)
+    if any("helm_program" in getattr(item, "fixturenames", ()) for item in session.items):
+        session.config.stash[_HELM] = _found(build.helm)
+
+
+def _found(find: Callable[[build.Say], Path]) -> Path | build.Unavailable:
     try:
-        session.config.stash[_PROGRAMS] = build.programs(lambda line: print(line, file=sys.__stderr__, flush=True))
+        return find(lambda line: print(line, file=sys.__stderr__, flush=True))
     except build.Unavailable as error:
-        session.config.stash[_PROGRAMS] = error
+        return error
+
+
+def _there(found: Path | build.Unavailable) -> Path:
+    """Skips the test where it is not, and fails it in CI."""
+    if isinstance(found, Path):
+        return found
+    if os.environ.get("CI") == "true":
+        pytest.fail(str(found))
+    pytest.skip(str(found))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -64,12 +81,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def plane(pytestconfig: pytest.Config) -> Iterator[Plane]:
-    programs = pytestconfig.stash[_PROGRAMS]
-    if isinstance(programs, build.Unavailable):
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(programs))
-        pytest.skip(str(programs))
+def programs(pytestconfig: pytest.Config) -> Path:
+    """The folder with the programs of a control plane, for a test that starts one of its own or only asks kubectl."""
+    return _there(pytestconfig.stash[_PROGRAMS])
+
+
+@pytest.fixture(scope="session")
+def helm_program(pytestconfig: pytest.Config) -> Path:
+    return _there(pytestconfig.stash[_HELM])
+
+
+@pytest.fixture(scope="session")
+def plane(pytestconfig: pytest.Config, programs: Path) -> Iterator[Plane]:
     running = start(programs)
     pytestconfig.stash[_PLANE] = running
     yield running

@@ -1,12 +1,12 @@
-"""The Helm chart: without helm what can be known, with helm (on PATH, or where HELM says) what it makes."""
+"""The Helm chart: without helm what can be known, with helm what it makes."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import tomllib
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -15,34 +15,23 @@ import yaml
 
 from extender.api.meta import Json
 from extender.cluster.flags import parse
+from extender.cluster.options import LeaderOptions
 from tests.controlplane.plane import Plane
-from tests.manifests.needs import Need
+from tests.manifests.helm import AS_IN_BASE, NO_CRDS, Helm
+from tests.manifests.needs import Named, Need
 from tests.manifests.reading import CHART, MANIFESTS, arguments, documents, installed, of_kind, pods, resources
 from tests.manifests.test_objects import ENVIRON, OPTIONS
-from tests.manifests.test_overlays import FOREIGN, refusal
+from tests.manifests.test_overlays import FOREIGN, built, refusal
 from tests.manifests.test_rbac import granted
 from webhook.routes import ROUTES
 
-HELM = os.environ.get("HELM") or shutil.which("helm")
-needs_helm = pytest.mark.skipif(HELM is None, reason="no helm: put it on PATH or name it in HELM to render the chart")
 VALUES: Json = yaml.safe_load((CHART / "values.yaml").read_text())
 MAPPING: dict[str, Any] = yaml.safe_load((CHART / "files" / "mapping.yaml").read_text())
-AS_IN_BASE = ["--namespace=volcano-system", "--set=fullnameOverride=volcano"]
-OF_THE_TEST = "test"
+OF_THE_TEST = "volcano-answers"  # the pod of `helm test`
+# Labels that say who has installed an object, and under which name.
+OF_THE_INSTALLER = {f"app.kubernetes.io/{name}" for name in ("instance", "managed-by", "name", "version")} | {"helm.sh/chart"}
 # Keys of a program that are left out of its values: those of all programs count then.
 OF_ALL = {"affinity", "nodeSelector", "tolerations", "podLabels", "podSecurityContext", "securityContext"}
-
-
-def rendered(*flags: str, release: str = "volcano") -> list[Json]:
-    """The objects of a release. Fails where helm does."""
-    return documents(helm("template", release, str(CHART), *flags).stdout)
-
-
-def helm(*words: str) -> subprocess.CompletedProcess[str]:
-    assert HELM is not None
-    done = subprocess.run([HELM, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 def at(values: Json, path: str) -> Any:
@@ -109,68 +98,83 @@ def test_the_table_in_the_documentation_is_the_mapping() -> None:
 # --- with helm ------------------------------------------------------------------------------------------------------------
 
 
-@needs_helm
-def test_helm_finds_no_fault() -> None:
-    said = helm("lint", "--strict", str(CHART)).stdout
+def test_helm_finds_no_fault(helm: Helm) -> None:
+    said = helm("lint", "--strict", str(CHART))
     assert "0 chart(s) failed" in said
     assert "[WARNING]" not in said
 
 
-@needs_helm
-def test_the_chart_installs_what_kustomize_installs() -> None:
-    """Under the names of Volcano's chart."""
-    made = {(obj["kind"], obj["metadata"]["name"]) for obj in rendered(*AS_IN_BASE, "--set=crds.install=false")
-            if obj["metadata"]["labels"]["app.kubernetes.io/component"] != OF_THE_TEST}  # fmt: skip
-    config_maps = {("ConfigMap", f"volcano-{name}-configmap") for name in ("scheduler", "controller", "admission")}
-    assert made == {(obj["kind"], obj["metadata"]["name"]) for obj in installed() if obj["kind"] != "Namespace"} | config_maps
+def test_the_chart_makes_what_kustomize_makes(helm: Helm, programs: Path) -> None:
+    """Under the names of Volcano's chart, and but for what says who installed it (`meaning`)."""
+    made = {named(obj): meaning(obj) for obj in helm.rendered(*AS_IN_BASE) if named(obj)[1] != OF_THE_TEST}
+    wanted = {named(obj): meaning(obj) for obj in built(programs, MANIFESTS) if obj["kind"] != "Namespace"}
+    assert sorted(made) == sorted(wanted)
+    assert {name: (made[name], obj) for name, obj in wanted.items() if made[name] != obj} == {}
 
 
-@needs_helm
-def test_the_rights_are_the_same() -> None:
-    """But for the names of leases, which are those of the release."""
-    ours, theirs = granted(rendered(*AS_IN_BASE, "--set=crds.install=false")), granted(installed())
-    assert {str(each) for each in ours ^ theirs if "leases" not in str(each)} == set()
-    assert {each for each in ours if isinstance(each, Need)} == {each for each in theirs if isinstance(each, Need)}
+def named(obj: Json) -> tuple[str, str]:
+    return obj["kind"], obj["metadata"]["name"]
 
 
-@needs_helm
-def test_webhooks_are_the_same() -> None:
-    ours = rendered(*AS_IN_BASE, "--set=crds.install=false")
-    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
-        made, wanted = of_kind(ours, kind), of_kind(installed(), kind)
-        assert {name: obj["webhooks"] for name, obj in made.items()} == {name: obj["webhooks"] for name, obj in wanted.items()}
-
-
-@needs_helm
-def test_crds_are_the_same_and_stay() -> None:
-    made = of_kind(rendered(*AS_IN_BASE), "CustomResourceDefinition")
-    for file in sorted((MANIFESTS / "crds").glob("*.yaml")):
-        (crd,) = documents(file.read_text())
-        mine = made.pop(crd["metadata"]["name"])
-        assert mine["spec"] == crd["spec"]
-        assert mine["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
-    assert made == {}
-
-
-@needs_helm
-def test_pods_are_as_safe_and_understand_their_flags() -> None:
-    base = {spec["containers"][0]["name"]: spec for _, spec in pods(installed())}
-    for name, spec in pods(rendered(*AS_IN_BASE, "--set=crds.install=false")):
+def meaning(obj: Json) -> Json:
+    """An object as far as base/ and the chart must agree: flags as they are understood, and without whose object it is."""
+    found: Json = without_owner(obj)
+    if obj["kind"] in ("ConfigMap", "CustomResourceDefinition"):
+        found["metadata"]["labels"] = {}  # of no program where kustomize makes them
+    for rule in found.get("rules", ()):
+        if "leases" in rule["resources"] and "resourceNames" in rule:
+            rule["resourceNames"] = ["the lease of the program"]
+    for _, spec in pods([found]):
         (container,) = spec["containers"]
-        if name == "volcano-answers":
-            continue
-        same = base[container["name"]]
-        assert spec["securityContext"] == same["securityContext"]
-        for part in ("securityContext", "livenessProbe", "readinessProbe", "startupProbe", "resources", "image", "command"):
-            assert container.get(part) == same["containers"][0].get(part), part
-        words = [word for word in arguments(container, ENVIRON) if word.startswith("-")]
-        given = parse(OPTIONS[container["name"]], words, {}, container["name"])
-        assert given.warnings == ()
+        options = options_of(container)
+        container["args"] = replace(options, leader=LeaderOptions()) if hasattr(options, "leader") else options
+        container["ports"] = {port["name"]: port["containerPort"] for port in container.get("ports", ())}
+        container["env"] = [each for each in container["env"] if each["name"] != "HELM_RELEASE_NAME"]
+    return found
 
 
-@needs_helm
-def test_values_of_volcano_are_understood() -> None:
-    objs = rendered(
+def without_owner(value: object) -> Any:
+    """A copy without the labels that name the installer."""
+    if isinstance(value, dict):
+        return {key: without_owner(each) for key, each in value.items() if key not in OF_THE_INSTALLER}
+    return [without_owner(each) for each in value] if isinstance(value, list) else value
+
+
+def options_of(container: Json) -> Any:
+    """What a program makes of its flags."""
+    words = [word for word in arguments(container, ENVIRON) if word.startswith("-")]
+    given = parse(OPTIONS[container["name"]], words, {}, container["name"])
+    assert given.warnings == ()
+    return given.options
+
+
+def elected(objs: Iterable[Json]) -> dict[str, Any]:
+    """Service account -> options of leader election, of programs that have them."""
+    specs = [spec for _, spec in pods(obj for obj in objs if obj["kind"] == "Deployment")]
+    options = {spec["serviceAccountName"]: options_of(spec["containers"][0]) for spec in specs}
+    return {account: each.leader for account, each in options.items() if hasattr(each, "leader")}
+
+
+def test_one_of_several_leads_in_the_namespace_of_the_release(helm: Helm) -> None:
+    for leader in [*elected(helm.rendered(*AS_IN_BASE)).values(), *elected(installed()).values()]:
+        assert (leader.leader_elect, leader.namespace) == (True, ENVIRON["POD_NAMESPACE"])
+
+
+def test_a_lease_may_be_written_by_the_program_that_wants_it(helm: Helm) -> None:
+    objs = helm.rendered("--namespace=elsewhere", NO_CRDS, release="other")
+    roles = {role["metadata"]["name"]: granted([role]) for role in objs if role["kind"] == "Role"}
+    for account, leader in elected(objs).items():
+        may = Named(Need("coordination.k8s.io", "leases", "update"), leader.leader_elect_resource_name)
+        assert may in roles[account]
+
+
+def test_crds_stay(helm: Helm) -> None:
+    crds = of_kind(helm.rendered(*AS_IN_BASE), "CustomResourceDefinition").values()
+    assert {crd["metadata"]["annotations"]["helm.sh/resource-policy"] for crd in crds} == {"keep"}
+
+
+def test_values_of_volcano_are_understood(helm: Helm) -> None:
+    objs = helm.rendered(
         "--set=crds.install=false,custom.scheduler_name=gpu,custom.scheduler_replicas=1,custom.leader_elect_enable=false",
         "--set=basic.image_pull_secret=registry,basic.image_registry=registry.example.com,basic.image_tag_version=9",
         "--set=custom.enabled_admissions=/jobs/mutate\\,/pods/validate,custom.default_ns.pool=system",
@@ -189,34 +193,31 @@ def test_values_of_volcano_are_understood() -> None:
     assert "object.spec.schedulerName in ['gpu']" in condition["expression"]
 
 
-@needs_helm
-def test_beside_volcano_nothing_has_its_names() -> None:
+def test_beside_volcano_nothing_has_its_names(helm: Helm) -> None:
     other = "--set=crds.install=false,schedulerNames={pumice},admission.configurationPrefix=pumice-admission"
-    made = rendered("--namespace=pumice", other, release="pumice")
+    made = helm.rendered("--namespace=pumice", other, release="pumice")
     assert not [obj["metadata"]["name"] for obj in made if "volcano" in obj["metadata"]["name"]]
     certs = [need for need in granted(made) if "webhookconfigurations" in str(need) and "name=" in str(need)]
     assert certs
     assert not [str(each) for each in certs if "volcano-admission" in str(each)]
 
 
-@needs_helm
-def test_with_resource_groups_all_pods_are_sent() -> None:
+def test_with_resource_groups_all_pods_are_sent(helm: Helm) -> None:
     file = MANIFESTS / "webhooks" / "pods-mutate-resource-groups.yaml"
     (whole,) = documents(file.read_text())
     groups = "--set=crds.install=false,admission.config=resourceGroups: [{resourceGroup: a}]"
-    made = of_kind(rendered(*AS_IN_BASE, groups), "MutatingWebhookConfiguration")
+    made = of_kind(helm.rendered(*AS_IN_BASE, groups), "MutatingWebhookConfiguration")
     assert made[whole["metadata"]["name"]]["webhooks"] == whole["webhooks"]
 
 
-@needs_helm
 @pytest.mark.parametrize("flags", [
     (), ("--set=certManager.enabled=true",),
     ("--set=networkPolicy.enabled=true,controllers.controllers=*,metrics.serviceMonitor.enabled=true,"
      "metrics.prometheusRule.enabled=true",),
 ], ids=["defaults", "cert-manager", "all"])  # fmt: skip
-def test_an_api_server_takes_what_the_chart_makes(plane: Plane, flags: tuple[str, ...]) -> None:
+def test_an_api_server_takes_what_the_chart_makes(plane: Plane, helm: Helm, flags: tuple[str, ...]) -> None:
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "volcano-system"}})
-    objs = [obj for obj in rendered(*AS_IN_BASE, *flags) if not obj["apiVersion"].startswith(FOREIGN)]
+    objs = [obj for obj in helm.rendered(*AS_IN_BASE, *flags) if not obj["apiVersion"].startswith(FOREIGN)]
     assert [why for obj in objs if (why := refusal(plane, obj))] == []
 
 

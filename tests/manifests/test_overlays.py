@@ -24,9 +24,9 @@ CLUSTER_SCOPED = {
 }  # fmt: skip
 
 
-def built(plane: Plane, folder: Path) -> list[Json]:
+def built(programs: Path, folder: Path) -> list[Json]:
     """By `kubectl kustomize`."""
-    done = subprocess.run([plane.programs / "kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run([programs / "kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # where it warns
     return documents(done.stdout)
@@ -52,23 +52,23 @@ def refusal(plane: Plane, obj: Json) -> str | None:
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_api_server_takes_every_object(plane: Plane, overlay: str) -> None:
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "volcano-system"}})
-    objs = [obj for obj in built(plane, MANIFESTS / overlay) if not obj["apiVersion"].startswith(FOREIGN)]
+    objs = [obj for obj in built(plane.programs, MANIFESTS / overlay) if not obj["apiVersion"].startswith(FOREIGN)]
     assert objs
     assert [why for obj in objs if (why := refusal(plane, obj))] == []
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_pod_of_an_overlay_is_restricted_and_has_a_place_for_files(plane: Plane, overlay: str) -> None:
+def test_every_pod_of_an_overlay_is_restricted_and_has_a_place_for_files(programs: Path, overlay: str) -> None:
     """Programs make temporary files, and their root file system cannot be written."""
-    for name, spec in pods(built(plane, MANIFESTS / overlay)):
+    for name, spec in pods(built(programs, MANIFESTS / overlay)):
         (container,) = spec["containers"]
         assert (name, spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["runAsUser"]) == (name, True, 65532)
         assert container["securityContext"]["readOnlyRootFilesystem"]
         assert "/tmp" in [mount["mountPath"] for mount in container["volumeMounts"]]
 
 
-def test_the_extender_is_not_placed_by_the_scheduler_that_waits_for_it(plane: Plane) -> None:
-    spec = dict(pods(built(plane, MANIFESTS / "overlays" / "extender")))["vc-extender"]
+def test_the_extender_is_not_placed_by_the_scheduler_that_waits_for_it(programs: Path) -> None:
+    spec = dict(pods(built(programs, MANIFESTS / "overlays" / "extender")))["vc-extender"]
     words = arguments(spec["containers"][0], {"POD_NAMESPACE": "volcano-system"})
     options = parse(Options(), words[1:], {}, words[0]).options
     options.check()
@@ -77,8 +77,8 @@ def test_the_extender_is_not_placed_by_the_scheduler_that_waits_for_it(plane: Pl
     assert spec["schedulerName"] not in options.extender.extender_scheduler_name
 
 
-def test_cert_manager_takes_the_place_of_our_own_certificates(plane: Plane) -> None:
-    objs = built(plane, MANIFESTS / "overlays" / "cert-manager")
+def test_cert_manager_takes_the_place_of_our_own_certificates(programs: Path) -> None:
+    objs = built(programs, MANIFESTS / "overlays" / "cert-manager")
     assert not [obj["metadata"]["name"] for obj in objs if "certs" in obj["metadata"]["name"]]
     annotated = [obj for obj in objs if obj["kind"].endswith("WebhookConfiguration")]
     certificate = next(obj for obj in objs if obj["kind"] == "Certificate" and obj["metadata"]["name"] == "volcano-admission")
