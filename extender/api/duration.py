@@ -11,6 +11,7 @@ from extender.api.errors import InvalidObject
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
+_NUMBER = re.compile(r"[0-9]{1,10}(\.[0-9]{0,9})?")
 _LONGEST = 1000  # characters
 _LIMIT = 2**63  # nanoseconds; Go holds a duration in an int64
 
@@ -30,6 +31,11 @@ def nanoseconds(text: str, path: str = "") -> int:
 def seconds(text: str, path: str = "") -> float:
     """`seconds("1m30s") == 90.0`. Raises InvalidObject naming `path`."""
     return nanoseconds(text, path) / 1e9
+
+
+def length(text: str, path: str = "") -> float:
+    """As people write it: a plain number is seconds, otherwise a duration. Raises InvalidObject naming `path`."""
+    return float(text) if _NUMBER.fullmatch(text) else seconds(text, path)
 
 
 def format_duration(length: float) -> str:

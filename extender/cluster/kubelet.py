@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from extender.api import labels
-from extender.api.duration import seconds
+from extender.api.duration import length
 from extender.api.errors import Conflict, Gone, InvalidObject, NotFound
 from extender.api.meta import NODE, POD, Json, Key, Time, annotations_of, format_time, key_of, parse_time
 from extender.cluster import container_status
@@ -21,7 +21,6 @@ from extender.cluster.clock import Clock
 from extender.cluster.port import Cluster, Watch
 
 ORPHAN_SECONDS = 40.0  # kubernetes v1.36.1 pkg/controller/podgc, quarantineTime
-_NUMBER = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
 _CODE = re.compile(r"[0-9]{1,3}")
 _RESTART = 1.0  # seconds at least from one start of a container to the next, or time would stand still
 
@@ -255,10 +254,10 @@ def run_seconds(pod: Json) -> float | None:
     if text is None:
         return None
     path = f"metadata.annotations[{labels.RUN_SECONDS}]"
-    length = float(text) if _NUMBER.fullmatch(text) else seconds(text, path)
-    if length < 0:
+    after = length(text, path)
+    if after < 0:
         raise InvalidObject(f"'{text}' is below zero", path=path)
-    return length
+    return after
 
 
 def exit_code(pod: Json) -> int:

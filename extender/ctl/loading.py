@@ -4,6 +4,8 @@ What is read is bounded in depth and size, so that no file can bring the process
 
 from __future__ import annotations
 
+import difflib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -14,14 +16,18 @@ from extender.ctl.reading import STDIN, documents
 
 _DEEPEST = 100  # levels; a pod template in a JobFlow needs 20
 _LARGEST = 2_000_000  # values in one document, aliases followed
-# Kinds that charts bring along and that have no bearing on where pods go. LimitRange and ResourceClaim are not among them.
+# Kinds that charts bring along and that have no bearing on where pods go.
 _PASSED_OVER = frozenset({
     "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ControllerRevision",
     "CustomResourceDefinition", "Endpoints", "EndpointSlice", "FlowSchema", "HorizontalPodAutoscaler", "Ingress", "IngressClass",
-    "MutatingWebhookConfiguration", "PriorityLevelConfiguration", "Role", "RoleBinding", "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration", "PodTemplate", "PriorityLevelConfiguration", "Role", "RoleBinding",
+    "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration", "VolumeAttachment",
 })  # fmt: skip
 _PASSED_GROUPS = ("k8s.io", "apps", "autoscaling", "extensions", "v1")
+# Kinds of Kubernetes that do have a bearing, and what is missed without them.
+_MISSED = {"LimitRange": "its defaults and limits do not hold", "RuntimeClass": "its pods get no overhead and no node selector"}
+_GROUPS = frozenset(kind.api_version.rpartition("/")[0] for kind in KINDS)
+_ALIKE = 0.85  # groups as near as this are slips of the pen
 
 
 class Refused(PumiceError):
@@ -59,30 +65,46 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
-    """All that the files hold. `passed_over`: kind -> how many objects of it were left out, for the person to know."""
+    """All that the files hold. `passed_over`: kind -> how many objects of it were left out, being of no account here.
+
+    `foreign`: objects of kinds that nobody here plays, though they may matter."""
 
     found: Sequence[Found]
-    passed_over: dict[str, int]
+    passed_over: Counter[str]
+    foreign: Sequence[Found]
+
+    def warnings(self) -> Iterator[str]:
+        """A line for each foreign kind, which names the first of it."""
+        count = Counter(_gvk(each) for each in self.foreign)
+        for first in {_gvk(each): each for each in reversed(self.foreign)}.values():
+            version, kind = _gvk(first)
+            more = f" (and {count[version, kind] - 1} more of it)" if count[version, kind] > 1 else ""
+            missed = f": {_MISSED[kind]}" if kind in _MISSED else ""
+            yield f"{first.where}: {first.subject}: '{kind}' of '{version}' is not played here, passed over{more}{missed}"
 
 
 def load(paths: Iterable[str]) -> Loaded:
     """Files, folders (all below them, by name) and `-`. UsageError where a file cannot be read, Refused for an object."""
-    found: list[Found] = []
-    passed_over: dict[str, int] = {}
     named = list(paths)
+    found: list[Found] = []
+    foreign: list[Found] = []
+    passed_over: Counter[str] = Counter()
     for path in named:
         for source, number, document in documents(path):
             place = Found({}, source, number)
             _bound(place, document)
             for each in _objects(place, document):
-                if _bears(each):
+                if _is_played(each):
                     found.append(each)
+                elif _has_no_bearing(each):
+                    passed_over[each.manifest["kind"]] += 1
                 else:
-                    kind = str(each.manifest["kind"])
-                    passed_over[kind] = passed_over.get(kind, 0) + 1
+                    foreign.append(each)
     if not found:
-        raise UsageError(f"no manifests in {', '.join('standard input' if path == STDIN else path for path in named)}")
-    return Loaded(found, passed_over)
+        files = ", ".join("standard input" if path == STDIN else path for path in named)
+        others = len(foreign) + passed_over.total()
+        raise UsageError(f"no manifests in {files}" + (f" that are played here, only {others} of other kinds" if others else ""))
+    return Loaded(found, passed_over, foreign)
 
 
 def _bound(place: Found, document: object) -> None:
@@ -130,7 +152,8 @@ def _objects(place: Found, document: object) -> Iterator[Found]:
 
 def _checked(found: Found) -> Found:
     """What every rule after this one takes for granted."""
-    _bears(found)
+    if not _is_played(found):
+        _check_slip(found)
     meta = found.manifest.get("metadata")
     if not isinstance(meta, dict):
         raise found.refuse("metadata: missing" if meta is None else f"metadata: must be a map, not {_sort(meta)}")
@@ -161,21 +184,36 @@ def _sort(value: object) -> str:
     return f"{str(value).lower()}"
 
 
-def _bears(found: Found) -> bool:
-    """Whether the object is one that we play. Raises Refused where nobody knows its kind."""
+# --- kinds --------------------------------------------------------------------------------------------------------------
+
+
+def _gvk(found: Found) -> tuple[str, str]:
+    return str(found.manifest["apiVersion"]), str(found.manifest["kind"])
+
+
+def _is_played(found: Found) -> bool:
     try:
         kind_of(found.manifest)
     except PumiceError:
-        kind, version = str(found.manifest["kind"]), str(found.manifest["apiVersion"])
-        if kind in _PASSED_OVER and version.split("/")[0].endswith(_PASSED_GROUPS):
-            return False
-        raise found.refuse(_unknown(kind, version)) from None
+        return False
     return True
 
 
-def _unknown(kind: str, version: str) -> str:
+def _has_no_bearing(found: Found) -> bool:
+    version, kind = _gvk(found)
+    return kind in _PASSED_OVER and version.split("/")[0].endswith(_PASSED_GROUPS)
+
+
+def _check_slip(found: Found) -> None:
+    """Raises Refused where another version or another spelling must be meant: what is foreign has a group of its own."""
+    version, kind = _gvk(found)
+    group = version.rpartition("/")[0]
+    akin = group in _GROUPS or group.endswith("volcano.sh") or difflib.get_close_matches(group, _GROUPS, n=1, cutoff=_ALIKE)
+    if not akin or kind in _MISSED or _has_no_bearing(found):
+        return
     served = [each.api_version for each in KINDS if each.name == kind]
     if served:
-        return f"apiVersion: {kind} is served as {' and '.join(served)}, not as '{version}'"
+        raise found.refuse(f"apiVersion: {kind} is served as {' and '.join(served)}, not as '{version}'")
     near = nearest(kind, [each.name for each in KINDS])
-    return f"kind: no kind '{kind}' of '{version}' is played here" + (near if "did you mean" in near else "")
+    if "did you mean" in near:
+        raise found.refuse(f"kind: no kind '{kind}' of '{version}' is played here{near}")

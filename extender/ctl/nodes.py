@@ -14,7 +14,7 @@ from pathlib import Path
 
 from extender.api import labels, quantity
 from extender.api.errors import InvalidObject, UsageError, nearest
-from extender.api.meta import NODE, Json, key_of, kind_of
+from extender.api.meta import NODE, Json, key_of
 from extender.core.axis import unit_of
 from extender.ctl.loading import Found, load
 from extender.ctl.reading import STDIN, SUFFIXES
@@ -25,7 +25,7 @@ _USUAL = {"pods": "110", "ephemeral-storage": "100Gi"}  # where not given; 110 i
 _KUBELETS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}  # labels that every kubelet gives its node
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PLAIN = ("cpu", "memory", "pods", "ephemeral-storage")
-_COUNT = re.compile(r"([0-9]+)\s*x\s+(.*)", re.DOTALL)
+_COUNT = re.compile(r"([0-9]+)\s*x\s*(.*)", re.DOTALL)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -47,11 +47,11 @@ def is_file(given: str) -> bool:
 
 def from_file(path: str) -> list[Found]:
     """The nodes of a file of Node manifests. Raises UsageError, Refused."""
-    found = list(load([path]).found)
-    for each in found:
-        if kind_of(each.manifest) != NODE:
+    loaded = load([path])
+    for each in (*loaded.found, *loaded.foreign):
+        if each.manifest["kind"] != NODE.name:
             raise each.refuse(f"kind: --nodes takes Nodes only, not {each.manifest['kind']} {key_of(each.manifest)}")
-    return found
+    return list(loaded.found)
 
 
 def from_spec(spec: str, source: str = "--nodes") -> list[Found]:

@@ -43,7 +43,7 @@ def _arrival(each: Found) -> float:
     text = annotations_of(each.manifest).get(labels.ARRIVES_AFTER, "0")
     path = f"metadata.annotations[{labels.ARRIVES_AFTER}]"
     try:
-        at = float(text) if text.replace(".", "", 1).isdigit() else duration.seconds(text, path)
+        at = duration.length(text, path)
     except InvalidObject as error:
         raise each.refuse(error) from None
     if not 0 <= at < 1e10:

@@ -13,7 +13,8 @@ import orjson
 import yaml
 from rich.console import Console
 
-from extender.api.errors import UsageError
+from extender.api import duration
+from extender.api.errors import InvalidObject, UsageError
 from extender.api.meta import NODE, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, tables, timeline
@@ -58,19 +59,19 @@ EXIT STATUS
 
 
 class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.2
-    """`settled`, or seconds."""
+    """`settled`, seconds, or a duration."""
 
-    name = "settled|SECONDS"
+    name = "settled|TIME"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         if value == SETTLED:
             return SETTLED
         try:
-            seconds = float(value)
-        except ValueError:
+            seconds = duration.length(value)
+        except InvalidObject:
             seconds = -1.0
         if not 0 < seconds < 1e10:
-            self.fail(f"'{value}' is neither '{SETTLED}' nor a number of seconds above 0", param, ctx)
+            self.fail(f"'{value}' is neither '{SETTLED}' nor a time above 0 (seconds such as 90, or 5m, 1h30m)", param, ctx)
         return seconds
 
 
@@ -79,8 +80,8 @@ class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
 @click.option("--nodes", "node_spec", metavar="SPEC|FILE", help="More nodes: a spec (see above) or a file of Node manifests.")
 @click.option("--conf", metavar="FILE", help="scheduler.conf, or a ConfigMap that holds one. Without it a ConfigMap among FILES "
               "with a key volcano-scheduler.conf counts, otherwise the scheduler's own default.")  # fmt: skip
-@click.option("--until", type=Until(), default=SETTLED, show_default=True, metavar="settled|SECONDS",
-              help="When to stop: once nothing can change any more (after a day at the latest), or after so long.")  # fmt: skip
+@click.option("--until", type=Until(), default=SETTLED, show_default=True, metavar="settled|TIME",
+              help="When to stop: once nothing can change any more (a day at most), or after so long (90, 5m).")  # fmt: skip
 @click.option("--clock", type=click.Choice(["virtual", "real"]), default="virtual", show_default=True,
               help="virtual: hours pass at once. real: as long as it takes.")  # fmt: skip
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
@@ -125,6 +126,8 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     if loaded.passed_over:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(loaded.passed_over.items()))
         notes.print(f"passed over, without bearing on scheduling: {kinds}")
+    for line in loaded.warnings():
+        notes.print(f"warning: {line}")
     if node_spec is not None:
         found += nodes.from_file(node_spec) if nodes.is_file(node_spec) else nodes.from_spec(node_spec)
     if not any(kind_of(each.manifest) == NODE for each in found):

@@ -1,16 +1,12 @@
 """pumice score: what kube-scheduler's default profile says about one pod on a given cluster, node by node.
 
-    pumice score POD.yaml CLUSTER.yaml ...     a table: which filter refuses the node and why, or every scorer's points
-    pumice score --jsonl < QUESTIONS           one question a line, one answer a line, for comparing
-
-A question is {"id", "nodes", "pods", "objects", "pod"}; an answer {"id", "filter": {node: {"ok", "plugin", "code", "reasons"}},
-"score": {scorer: {node: points before weights}}, "weight": {scorer: weight}, "total": {node: points}} and perhaps "error".
-The pods of a question hold their nodes, whatever their phase. Answers are in the order of the questions."""
+pumice score POD.yaml CLUSTER.yaml ...     a table: which filter refuses the node and why, or every scorer's points
+pumice score --jsonl < QUESTIONS           one question a line, one answer a line: docs/score.md"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -62,7 +58,7 @@ def judge_pod(mirror: Mirror, pod: Pod) -> tuple[Snapshot, Judgement]:
 
 
 def answer(question: Question) -> Json:
-    """The answer to one question, in the shape of the module's docstring."""
+    """The answer to one question, in the shape of docs/score.md."""
     found: Json = {"id": question.id, "filter": {}, "score": {}, "weight": {}, "total": {}}
     try:
         if question.pod is None:
@@ -115,14 +111,34 @@ def in_words(snapshot: Snapshot, judgement: Judgement) -> Json:
     }
 
 
-def answer_line(line: bytes) -> bytes:
-    """One line of questions -> one line of answers; what cannot be read is answered with the error."""
-    try:
-        question = decode(Question, line)
-    except InvalidObject as error:
-        nothing = dict.fromkeys(("filter", "score", "weight", "total"))
-        return orjson.dumps({"id": "", **nothing, "error": str(error)}, option=orjson.OPT_APPEND_NEWLINE)
-    return orjson.dumps(answer(question), option=orjson.OPT_APPEND_NEWLINE)
+def answer_line(line: bytes) -> Json:
+    """Raises InvalidObject where it is no question."""
+    return answer(decode(Question, line))
+
+
+def answer_lines(lines: Iterable[bytes], write: Callable[[bytes], object]) -> None:
+    """One answer for each line that is not empty; what is no question is answered with the error.
+
+    Raises InvalidObject in the end where there were such lines."""
+    asked = unreadable = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        asked += 1
+        try:
+            said = answer_line(line)
+        except InvalidObject as error:
+            unreadable += 1
+            said = {"id": "", **dict.fromkeys(("filter", "score", "weight", "total")), "error": str(error)}
+        write(orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE))
+    if unreadable:
+        raise InvalidObject(f"{unreadable} of {asked} lines are no questions; the answer of each says why", path="--jsonl")
+
+
+def _at_once(line: bytes) -> None:
+    """Who asks may wait for the answer before asking on."""
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
 
 
 # --- files --------------------------------------------------------------------------------------------------------------------
@@ -200,10 +216,7 @@ def score(pod: str | None, cluster: tuple[str, ...], jsonl: bool, output: str) -
     if jsonl:
         if pod is not None:
             raise UsageError("--jsonl reads standard input; it takes no files")
-        for line in sys.stdin.buffer:
-            if line.strip():
-                sys.stdout.buffer.write(answer_line(line))
-                sys.stdout.buffer.flush()  # who asks may wait for the answer before asking on
+        answer_lines(sys.stdin.buffer, _at_once)
         return
     if pod is None or not cluster:
         raise UsageError("give a pod and the cluster: pumice score POD.yaml CLUSTER.yaml ...")

@@ -99,13 +99,22 @@ def test_answers_come_in_the_order_of_questions_and_errors_in_their_place() -> N
         {"id": "d", "nodes": [], "pod": pod(), "objects": [{"kind": "Gadget"}]},
     ]
     lines = [orjson.dumps(question).decode() for question in asked]
-    answers = [orjson.loads(line) for line in invoke("--jsonl", stdin="\n".join([*lines, "", "{"])).output.splitlines()]
-    assert [answer["id"] for answer in answers] == ["a", "b", "c", "d", ""]
+    answers = [orjson.loads(line) for line in invoke("--jsonl", stdin="\n".join([*lines, ""])).output.splitlines()]
+    assert [answer["id"] for answer in answers] == ["a", "b", "c", "d"]
     assert answers[0]["filter"] == {"n1": {"ok": True}}
     assert "status.allocatable[cpu]: '1x' is not a quantity" in answers[1]["error"]
     assert answers[2] == {"id": "c", "filter": {}, "score": {}, "weight": {}, "total": {}}
     assert answers[3]["error"] == 'objects: unknown kind "Gadget"'
-    assert answers[4]["filter"] is None
+
+
+def test_a_line_that_is_no_question() -> None:
+    """It is answered in its place, the others are too; the exit status is not 0."""
+    question = orjson.dumps({"id": "a", "nodes": [node("n1").cpu(1)], "pod": pod()}).decode()
+    ran = CliRunner().invoke(score, ["--jsonl"], input="\n".join(["{", question, "[]"]))
+    answers = [orjson.loads(line) for line in ran.stdout.splitlines()]
+    assert [(answer["id"], answer["filter"] is None) for answer in answers] == [("", True), ("a", False), ("", True)]
+    assert answers[0]["error"] != ""
+    assert str(ran.exception) == "--jsonl: 2 of 3 lines are no questions; the answer of each says why"
 
 
 def test_null_is_as_good_as_absent() -> None:

@@ -31,7 +31,7 @@ def test_the_record_names_its_source() -> None:
 @pytest.mark.parametrize("entry", RECORDED, ids=IDS)
 def test_the_answer_is_that_of_kube_scheduler(entry: Json) -> None:
     """Which nodes pass, who refuses the others and why, every scorer's points, weights and totals."""
-    mine = orjson.loads(answer_line(orjson.dumps(entry["question"])))
+    mine = answer_line(orjson.dumps(entry["question"]))
     assert in_order(mine) == in_order(entry["answer"])
 
 

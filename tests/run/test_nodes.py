@@ -46,6 +46,7 @@ NAMES = {
     "with zeros so that they sort": ("10x cpu=1", [f"node-{i:02}" for i in range(1, 11)]),
     "groups are numbered through": ("2x cpu=1; 1x cpu=2", ["node-1", "node-2", "node-3"]),
     "groups with names of their own": ("2x name=a,cpu=1;name=b,cpu=2", ["a-1", "a-2", "b-1"]),
+    "without a space": ("2xcpu=1", ["node-1", "node-2"]),
     "spaces do not matter": (" 2 x  cpu=1 , memory=1Gi ; ", ["node-1", "node-2"]),
 }
 

@@ -237,6 +237,39 @@ def test_kinds_without_bearing_are_passed_over(pumice: Command) -> None:
     assert (ran.status, "passed over, without bearing on scheduling: 1 Role" in ran.err) == (0, True)
 
 
+FOREIGN = """---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: l}
+---
+apiVersion: kubeflow.org/v1
+kind: MPIJob
+metadata: {name: m, namespace: x}
+spec: {runPolicy: {}}
+---
+apiVersion: serving.knative.dev/v1
+kind: Service
+metadata: {name: s}
+---
+apiVersion: serving.knative.dev/v1
+kind: Service
+metadata: {name: s2}
+"""
+
+
+def test_kinds_that_nobody_plays_are_told(pumice: Command) -> None:
+    """Other people's manifests are no reason to stop: one line names the first of each kind."""
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": job("a") + FOREIGN})
+    assert ran.status == 0
+    assert [line for line in ran.err.splitlines() if line.startswith("warning: ")] == [
+        "warning: f.yaml: document 4: Service s: 'Service' of 'serving.knative.dev/v1' is not played here, passed over"
+        " (and 1 more of it)",
+        "warning: f.yaml: document 3: MPIJob x/m: 'MPIJob' of 'kubeflow.org/v1' is not played here, passed over",
+        "warning: f.yaml: document 2: LimitRange l: 'LimitRange' of 'v1' is not played here, passed over:"
+        " its defaults and limits do not hold",
+    ]
+
+
 def test_objects_as_a_cluster_wrote_them(pumice: Command) -> None:
     """`kubectl get -o yaml`: a running pod holds its room; an owner that is not among the objects does not take it along."""
     pod = yaml.safe_load(POD % ("p", "default-scheduler"))
@@ -315,10 +348,11 @@ def test_where_the_configuration_comes_from(pumice: Command) -> None:
 # --- time ---------------------------------------------------------------------------------------------------------------
 
 
-def test_until_ends_a_run(pumice: Command) -> None:
+@pytest.mark.parametrize("until", ["50", "50s", "0m50s"])
+def test_until_ends_a_run(pumice: Command, until: str) -> None:
     """So many seconds and no more, whatever happens afterwards."""
     files = {"f.yaml": job("a", seconds=100)}
-    ran = pumice("run", "f.yaml", *NODES, "--until", "50", "-o", "json", files=files)
+    ran = pumice("run", "f.yaml", *NODES, "--until", until, "-o", "json", files=files)
     told = json.loads(ran.out)
     assert (told["clock"], told["ended"], told["jobs"]) == (50, "until", {"default/a": "Running"})
 

@@ -103,6 +103,11 @@ FILES = {
         "apiVersion: v1\nkind: Pood\nmetadata: {name: a}",
         "document 1: kind: no kind 'Pood' of 'v1' is played here; did you mean 'Pod'?",
     ),
+    "a group with a slip": Wrong(
+        1,
+        JOB.replace("volcano.sh", "volcano.hs"),
+        "document 1: apiVersion: Job is served as batch/v1 and batch.volcano.sh/v1alpha1, not as 'batch.volcano.hs/v1alpha1'",
+    ),
     "another version": Wrong(
         1,
         JOB.replace("v1alpha1", "v1"),
@@ -142,7 +147,7 @@ FILES = {
         1,
         "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nstatus: {allocatable: {cpu: lots}}",
         'document 1: Node n: Node in version "v1" cannot be handled as a Node: status.allocatable[cpu]: "lots": quantities '
-        'must match the '
+        "must match the "
         "regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     ),
     "a node that has nothing": Wrong(
@@ -187,14 +192,12 @@ FILES = {
     "a time to run that cannot be read": Wrong(
         1,
         POD % ("pumice.io/run-seconds: soon", "1"),
-        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'soon' is not a duration "
-        "(such as 300ms, 1.5s, 1h30m)",
+        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'soon' is not a duration (such as 300ms, 1.5s, 1h30m)",
     ),
     "a time to run that never ends": Wrong(
         1,
         POD % ("pumice.io/run-seconds: inf", "1"),
-        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'inf' is not a duration "
-        "(such as 300ms, 1.5s, 1h30m)",
+        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'inf' is not a duration (such as 300ms, 1.5s, 1h30m)",
     ),
     "a time to run below zero": Wrong(
         1,
@@ -222,11 +225,19 @@ def test_a_wrong_file(pumice: Command, wrong: Wrong) -> None:
     assert (ran.status, ran.fault, ran.out) == (wrong.status, f"f.yaml: {wrong.says}", "")
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n---\n# here\n"], ids=["empty", "only comments"])
-def test_nothing_in_it(pumice: Command, text: str) -> None:
+MPI_JOB = "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\n"
+NOTHING = {
+    "empty": ("", ""),
+    "only comments": ("# nothing\n---\n# here\n", ""),
+    "nothing that is played": (f"{MPI_JOB}---\n{MPI_JOB}", " that are played here, only 2 of other kinds"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), NOTHING.values(), ids=NOTHING)
+def test_nothing_in_it(pumice: Command, text: str, says: str) -> None:
     """There is no document that could be named."""
     ran = pumice("run", "f.yaml", files={"f.yaml": text})
-    assert (ran.status, ran.fault, ran.out) == (2, "no manifests in f.yaml", "")
+    assert (ran.status, ran.fault, ran.out) == (2, f"no manifests in f.yaml{says}", "")
 
 
 COMMANDS = {

@@ -34,7 +34,7 @@ def big(name: str = "n1", zone: str = "") -> NodeBuilder:
 def verdicts(asked: PodBuilder, nodes: Sequence[NodeBuilder], running: Sequence[Json] = (), objects: Sequence[Json] = ()) -> Json:
     """Node -> "" where it passes, else the plugin and its reasons."""
     question = {"id": "q", "nodes": list(nodes), "pods": list(running), "objects": list(objects), "pod": asked}
-    answer = orjson.loads(answer_line(orjson.dumps(question)))
+    answer = answer_line(orjson.dumps(question))
     assert "error" not in answer
     return {
         name: PASSES if verdict["ok"] else f"{verdict['plugin']}: {', '.join(verdict.get('reasons', ()))}"

@@ -26,7 +26,7 @@ def points(
 ) -> object:
     """Node -> points of one scorer, None where it is skipped."""
     question = {"id": "q", "nodes": list(nodes), "pods": list(running), "objects": list(objects), "pod": asked}
-    answer = orjson.loads(answer_line(orjson.dumps(question)))
+    answer = answer_line(orjson.dumps(question))
     assert "error" not in answer
     return answer["score"].get(scorer)
 
