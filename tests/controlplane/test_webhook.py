@@ -3,64 +3,36 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from base64 import b64decode
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from certs import folder
-from certs.stock import Stock, restock
 from extender.api.errors import ClusterError, Denied, NotFound
 from extender.api.labels import GROUP_NAME, QUEUE_NAME_ANNOTATION, SCHEDULE
 from extender.api.meta import (
     JOB,
-    MUTATING_WEBHOOKS,
     NAMESPACE,
     POD,
     POD_GROUP,
     QUEUE,
     REPLICA_SET,
-    VALIDATING_WEBHOOKS,
     Json,
     Key,
     Kind,
     annotations_of,
     owner_reference,
 )
-from extender.cluster.clock import SystemClock
 from extender.cluster.kubernetes import KubernetesCluster
+from tests.controlplane.daemons import WEBHOOKS, Daemons, admission, answers
 from tests.controlplane.plane import Plane
 from tests.controlplane.waiting import wait_until
-from tests.webhook.test_server import end, free_ports
-from webhook.manifests import configuration_kind, configurations
-from webhook.routes import ROUTES, Route
+from webhook.routes import ROUTES
 
 QUEUE_NAME = "webhook-test"
 TESTED = {"key": "pumice.io/webhook-test", "operator": "Exists"}  # only namespaces of these tests
 CONTAINER = {"name": "main", "image": "example.test/app:1", "resources": {"requests": {"cpu": "1m"}}}
-
-
-@dataclass
-class Webhook:
-    process: subprocess.Popen[bytes]
-    folder: Path
-    health_port: int
-
-    def stop(self) -> None:
-        assert end(self) == 0  # type: ignore[arg-type]
-
-
-def aimed(configuration: Json, port: int) -> Json:
-    """At loopback instead of a service, and only at namespaces of these tests."""
-    for webhook in configuration["webhooks"]:
-        webhook["clientConfig"] = {"url": f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}"}
-        webhook["namespaceSelector"] = {"matchExpressions": [*webhook["namespaceSelector"]["matchExpressions"], TESTED]}
-    return configuration
 
 
 @pytest.fixture(scope="module")
@@ -73,59 +45,20 @@ def queue(kubernetes: KubernetesCluster) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def webhook(plane: Plane, kubernetes: KubernetesCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhook]:
-    """Running, known to the API server and trusted by it. The configurations come without an authority."""
-    where = tmp_path_factory.mktemp("webhook")
-    folder.save(where, restock(Stock(), ["127.0.0.1"], SystemClock().now()))
-    port, health_port = free_ports(2)
+def webhook(plane: Plane, kubernetes: KubernetesCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
     routes = [route for route in ROUTES if route.kind in (JOB, POD, POD_GROUP)]
-    made = [(configuration_kind(route), aimed(configurations(routes=[route])[0], port)) for route in routes]
-    for kind, configuration in made:
-        kubernetes.create(kind, configuration)
-    command = [
-        sys.executable, "-m", "webhook.cli", f"--kubeconfig={plane.kubeconfig}", "--listen-address=127.0.0.1", f"--port={port}",
-        f"--tls-cert-file={where}/tls.crt", f"--tls-private-key-file={where}/tls.key", f"--ca-cert-file={where}/ca.crt",
-        f"--enabled-admission={','.join(route.path for route in routes)}", "--webhook-url=https://127.0.0.1",
-        "--enable-healthz", f"--healthz-address=127.0.0.1:{health_port}",
-    ]  # fmt: skip
-    with (where / "log").open("wb") as log:
-        running = Webhook(subprocess.Popen(command, stdout=log, stderr=log), where, health_port)
-    try:
-        ended = running.process.poll
-        wait_until(lambda: ended() is not None or _told(kubernetes, routes, where), "the authority to be published")
-        assert running.process.poll() is None, (where / "log").read_text()
+    with admission(plane, kubernetes, tmp_path_factory.mktemp("webhook"), routes, TESTED) as running:
         yield running
-    finally:
-        for kind, configuration in made:
-            kubernetes.delete(kind, Key("", configuration["metadata"]["name"]))
-        running.process.kill()
-        running.process.wait()
-
-
-def _told(kubernetes: KubernetesCluster, routes: list[Route], where: Path) -> bool:
-    bundle = (where / "ca.crt").read_bytes()
-    names = {one["metadata"]["name"] for one in configurations(routes=routes)}
-    found = [each for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS) for each in kubernetes.list(kind).objects]
-    ours = [webhook["clientConfig"] for each in found if each["metadata"]["name"] in names for webhook in each["webhooks"]]
-    return all(b64decode(client.get("caBundle", "")) == bundle for client in ours)
 
 
 @pytest.fixture
-def ns(webhook: Webhook, queue: None, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]) -> str:
+def ns(webhook: Daemons, queue: None, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]) -> str:
     """A namespace of these tests; nothing in it asks for our scheduler. Its webhooks answer."""
     del webhook, queue  # they are there
     name = new_namespace()
     kubernetes.patch(NAMESPACE, Key("", name), {"metadata": {"labels": {TESTED["key"]: "true"}}})
-    # An API server takes a moment to see new configurations, authorities and labels.
-    wait_until(lambda: _answered(kubernetes, name), "the webhooks to be asked")
+    wait_until(lambda: answers(kubernetes, job(name)), "the webhooks to be asked")
     return name
-
-
-def _answered(kubernetes: KubernetesCluster, ns: str) -> bool:
-    try:
-        return bool(kubernetes.create(JOB, job(ns), dry_run=True)["spec"].get("maxRetry"))
-    except ClusterError:
-        return False
 
 
 def job(ns: str, name: str = "train", **spec: object) -> Json:
@@ -214,13 +147,13 @@ def test_a_dry_run_makes_nothing(kubernetes: KubernetesCluster, ns: str) -> None
 
 
 def test_while_it_is_down_foreign_pods_are_made_and_jobs_are_not(
-    webhook: Webhook, kubernetes: KubernetesCluster, ns: str
+    webhook: Daemons, kubernetes: KubernetesCluster, ns: str
 ) -> None:
     """The last test: it ends the webhook. Even pods that asked for it are made; the controllers make up for it."""
     ask_for_our_scheduler(kubernetes, ns)
-    webhook.stop()
+    assert webhook.end(WEBHOOKS, signal.SIGTERM) == 0
     assert scheduler_of(kubernetes.create(POD, pod(ns, "foreign"))) == "default-scheduler"
     with pytest.raises(ClusterError, match="failed calling webhook"):
         kubernetes.create(JOB, job(ns, "refused"))
-    log = (webhook.folder / "log").read_text()
+    log = webhook.says(WEBHOOKS)
     assert "Traceback" not in log, json.dumps(log[-2000:])

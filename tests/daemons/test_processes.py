@@ -4,81 +4,52 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import urllib3
 
-from extender.api.errors import AlreadyExists
-from extender.api.meta import JOB, LEASE, NAMESPACE, NODE, POD, POD_GROUP, QUEUE, Json, Key
+from extender.api.meta import JOB, LEASE, NODE, POD, POD_GROUP, QUEUE, Json, Key, key_of, parse_time, uid_of
+from extender.cluster.following import Follower
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.testing.builders import Built, node, podgroup, task
+from tests.controlplane.daemons import CONTROLLERS, LEASES, SCHEDULER, SYSTEM, Daemons, make_system_namespace
 from tests.controlplane.plane import API_SERVER, Plane
 from tests.controlplane.processes import free_ports
 from tests.controlplane.waiting import wait_until
 
-SYSTEM = "volcano-system"
-SCHEDULER, CONTROLLERS = "vc-scheduler", "vc-controller-manager"
-MAIN = {SCHEDULER: "extender.cli", CONTROLLERS: "controller.cli"}
-LEASES = {SCHEDULER: "volcano", CONTROLLERS: CONTROLLERS}
-QUICK = ("--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
-
-
-class Programs:
-    """Ours, as processes; their logs are shown with those of the plane."""
-
-    def __init__(self, plane: Plane, cluster: KubernetesCluster) -> None:
-        self._plane, self._cluster = plane, cluster
-        self._running: set[str] = set()
-
-    def start(self, program: str, *flags: str, name: str = "") -> None:
-        name = name or program
-        code = f"from {MAIN[program]} import main; main()"
-        command = [sys.executable, "-c", code, f"--kubeconfig={self._plane.kubeconfig}", "--v=3", *flags]
-        self._plane.processes.start(name, command)
-        self._running.add(name)
-
-    def send(self, name: str, number: signal.Signals) -> None:
-        os.kill(self._plane.processes.pid(name), number)
-
-    def end(self, name: str, number: signal.Signals) -> int | None:
-        """Its exit status."""
-        self.send(name, number)
-        wait_until(lambda: self._plane.processes.exit_status(name) is not None, f"{name} to end")
-        status = self._plane.processes.exit_status(name)
-        self.forget(name)
-        return status
-
-    def forget(self, name: str) -> None:
-        self._plane.processes.end(name, signal.SIGKILL)
-        self._running.discard(name)
-
-    def forget_all(self) -> None:
-        for name in sorted(self._running):
-            self.forget(name)
-
-    def holder(self, program: str) -> str:
-        return str(self._cluster.get(LEASE, Key(SYSTEM, LEASES[program]))["spec"].get("holderIdentity") or "")
-
-    def says(self, name: str) -> str:
-        return self._plane.processes.log(name).read_text()
+BOTH = (SCHEDULER, CONTROLLERS)
+LEASE_SECONDS, RETRY_SECONDS = 3.0, 0.5
+QUICK = (f"--leader-elect-lease-duration={LEASE_SECONDS}s", "--leader-elect-renew-deadline=2s",
+         f"--leader-elect-retry-period={RETRY_SECONDS}s")  # fmt: skip
+BURST, CREATING, ROOM = 2000, 8, 500  # pods, at once, on one node
 
 
 @pytest.fixture
-def programs(plane: Plane, kubernetes: KubernetesCluster) -> Iterator[Programs]:
-    with contextlib.suppress(AlreadyExists):
-        kubernetes.create(NAMESPACE, {"metadata": {"name": SYSTEM}})
-    kubernetes.create(NODE, node("big").cpu(64).memory("64Gi").pods(500))
-    programs = Programs(plane, kubernetes)
-    yield programs
-    programs.forget_all()
+def daemons(plane: Plane, kubernetes: KubernetesCluster) -> Iterator[Daemons]:
+    make_system_namespace(kubernetes)
+    kubernetes.create(NODE, node("big").cpu(64).memory("64Gi").pods(ROOM))
+    daemons = Daemons(plane, kubernetes)
+    yield daemons
+    daemons.forget_all()
     kubernetes.delete(NODE, Key("", "big"))
     for lease in kubernetes.list(LEASE, SYSTEM).objects:
         kubernetes.delete(LEASE, Key(SYSTEM, lease["metadata"]["name"]))
+
+
+@pytest.fixture
+def wide(kubernetes: KubernetesCluster) -> Iterator[None]:
+    """Beside the one node, four more: room for the burst and a quarter more."""
+    names = [f"wide-{i}" for i in range(4)]
+    for name in names:
+        kubernetes.create(NODE, node(name).cpu(64).memory("64Gi").pods(ROOM))
+    yield
+    for name in names:
+        kubernetes.delete(NODE, Key("", name))
 
 
 def gang(ns: str) -> Json:
@@ -94,7 +65,7 @@ def phase_of(cluster: KubernetesCluster, ns: str) -> str:
 
 
 def page(port: int, path: str) -> str:
-    """"" where nobody answers yet."""
+    """Empty where nobody answers yet."""
     try:
         return urllib3.PoolManager(retries=False).request("GET", f"http://127.0.0.1:{port}{path}", timeout=5.0).data.decode()
     except urllib3.exceptions.HTTPError:
@@ -102,13 +73,13 @@ def page(port: int, path: str) -> str:
 
 
 def test_a_job_runs_and_signals_are_obeyed(
-    programs: Programs, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], tmp_path: Path
+    daemons: Daemons, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], tmp_path: Path
 ) -> None:
     """From the job to running pods by the two processes alone; a dump on request; a clean end that lets go of the leases."""
     health, metrics = free_ports(2)
-    programs.start(SCHEDULER, "--schedule-period=100ms", "--enable-healthz", "--enable-metrics", f"--cache-dump-dir={tmp_path}",
+    daemons.start(SCHEDULER, "--schedule-period=100ms", "--enable-healthz", "--enable-metrics", f"--cache-dump-dir={tmp_path}",
                    f"--healthz-address=127.0.0.1:{health}", f"--listen-address=127.0.0.1:{metrics}", "2>&1")  # fmt: skip
-    programs.start(CONTROLLERS)
+    daemons.start(CONTROLLERS)
     wait_until(lambda: kubernetes.list(QUEUE).objects, "the default queue")
     ns = new_namespace()
     kubernetes.create(JOB, gang(ns))
@@ -116,56 +87,78 @@ def test_a_job_runs_and_signals_are_obeyed(
     assert page(health, "/readyz") == "ok"
     scheduled = 'volcano_schedule_attempts_total{result="scheduled"} 3.0'
     wait_until(lambda: scheduled in page(metrics, "/metrics"), "the metrics of three pods")
-    programs.send(SCHEDULER, signal.SIGUSR2)
+    daemons.send(SCHEDULER, signal.SIGUSR2)
     wait_until(lambda: any(file.stat().st_size for file in tmp_path.glob("snapshot-*.json")), "the dump")
     dumped = json.loads(next(tmp_path.glob("snapshot-*.json")).read_text())
     assert {each["node"] for each in dumped["tasks"].values() if each["job"].startswith(f"{ns}/")} == {"big"}
-    held = [bool(programs.holder(program)) for program in MAIN]
-    ended = [programs.end(program, signal.SIGTERM) for program in MAIN]
-    assert (held, ended, [programs.holder(program) for program in MAIN]) == ([True, True], [0, 0], ["", ""])
+    held = [bool(daemons.holder(program)) for program in BOTH]
+    ended = [daemons.end(program, signal.SIGTERM) for program in BOTH]
+    assert (held, ended, [daemons.holder(program) for program in BOTH]) == ([True, True], [0, 0], ["", ""])
 
 
 def test_an_api_server_that_comes_back_finds_them_at_work(
-    plane: Plane, programs: Programs, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
+    plane: Plane, daemons: Daemons, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
 ) -> None:
     """kill -9 the server and start it again: the same processes go on, still leading."""
     patient = ("--leader-elect-lease-duration=80s", "--leader-elect-renew-deadline=60s", "--leader-elect-retry-period=500ms")
-    for program in MAIN:
-        programs.start(program, *patient)
+    for program in BOTH:
+        daemons.start(program, *patient)
     wait_until(lambda: kubernetes.list(QUEUE).objects, "the default queue")
     first, second = new_namespace(), new_namespace()
     kubernetes.create(JOB, gang(first))
     wait_until(lambda: phase_of(kubernetes, first) == "Running", "the job to run")
-    holders = [programs.holder(program) for program in MAIN]
+    holders = [daemons.holder(program) for program in BOTH]
     plane.kill(API_SERVER)
-    wait_until(lambda: "the lease cannot be renewed" in programs.says(SCHEDULER), "the outage to be felt")
+    wait_until(lambda: "the lease cannot be renewed" in daemons.says(SCHEDULER), "the outage to be felt")
     plane.restart(API_SERVER)
     kubernetes.create(JOB, gang(second))
     wait_until(lambda: phase_of(kubernetes, second) == "Running", "the next job to run")
-    assert [programs.holder(program) for program in MAIN] == holders
+    assert [daemons.holder(program) for program in BOTH] == holders
 
 
-def test_a_killed_leader_is_followed(programs: Programs, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]) -> None:
-    """kill -9 in the middle of a burst: the other one goes on within the time of the lease, and every pod is bound."""
+class Seen:
+    """Where a watch saw the pods of a namespace."""
+
+    def __init__(self, cluster: KubernetesCluster, ns: str) -> None:
+        self._follower, self._ns = Follower(cluster, POD), ns
+        self.nodes: dict[str, set[str]] = {}  # uid -> nodes
+
+    def bound(self) -> int:
+        """How many have a node by now."""
+        for event in self._follower.poll():
+            on = (event.object.get("spec") or {}).get("nodeName")
+            if key_of(event.object).namespace == self._ns and on:
+                self.nodes.setdefault(uid_of(event.object), set()).add(on)
+        return len(self.nodes)
+
+    def close(self) -> None:
+        self._follower.close()
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_killed_leader_is_followed(daemons: Daemons, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]) -> None:
+    """kill -9 amid a burst of 2,000 pods: the other one leads once the lease is over, every pod is bound, none twice."""
     for name in ("one", "two"):
-        programs.start(SCHEDULER, "--schedule-period=50ms", *QUICK, name=name)
+        daemons.start(SCHEDULER, "--schedule-period=50ms", *QUICK, name=name)
         wait_until(lambda: LEASES[SCHEDULER] in {each["metadata"]["name"] for each in kubernetes.list(LEASE, SYSTEM).objects},
                    "a leader")  # fmt: skip
-    first = programs.holder(SCHEDULER)
+    first = daemons.holder(SCHEDULER)
     ns = new_namespace()
     wait_until(lambda: kubernetes.list(QUEUE).objects, "the default queue")
     for each in kubernetes.list(QUEUE).objects:
         kubernetes.patch(QUEUE, Key("", each["metadata"]["name"]), {"status": {"state": "Open"}}, subresource="status")
     kubernetes.create(POD_GROUP, podgroup("g", ns).phase("Inqueue"))
-
-    def bound() -> int:
-        return sum(bool(pod["spec"].get("nodeName")) for pod in kubernetes.list(POD, ns).objects)
-
-    for i in range(100):
-        kubernetes.create(POD, task(f"g-{i}", "g", ns).cpu("10m"))
-        if i == 50:
-            wait_until(bound, "the first pods to be bound")
-            programs.end("one", signal.SIGKILL)
-    wait_until(lambda: programs.holder(SCHEDULER) not in ("", first), "the other one to lead", patience=3 + 2 * 1.1 + 5)
-    wait_until(lambda: bound() == 100, "every pod to be bound")
-    assert "leading" in programs.says("two")
+    with contextlib.closing(Seen(kubernetes, ns)) as seen, ThreadPoolExecutor(CREATING) as pool:
+        made = pool.map(lambda i: kubernetes.create(POD, task(f"g-{i}", "g", ns).cpu("10m")), range(BURST))
+        wait_until(lambda: seen.bound() > BURST // 4, "the first pods to be bound")
+        daemons.end("one", signal.SIGKILL)
+        at_the_end = seen.bound()
+        last_renewal = parse_time(kubernetes.get(LEASE, Key(SYSTEM, LEASES[SCHEDULER]))["spec"]["renewTime"])
+        wait_until(lambda: daemons.holder(SCHEDULER) not in ("", first), "the other one to lead")
+        taken_over = parse_time(kubernetes.get(LEASE, Key(SYSTEM, LEASES[SCHEDULER]))["spec"]["acquireTime"])
+        assert len(list(made)) == BURST
+        wait_until(lambda: seen.bound() == BURST, "every pod to be bound")
+    assert at_the_end < BURST, "the leader was to be killed before it is done"
+    assert [on for on in seen.nodes.values() if len(on) != 1] == []
+    assert max(Counter(on for each in seen.nodes.values() for on in each).values()) <= ROOM
+    assert (taken_over or 0) - (last_renewal or 0) < LEASE_SECONDS + RETRY_SECONDS * 2.2 + 1.0  # the second is the machine's
