@@ -59,6 +59,18 @@ DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes into pods 
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"  # node taint
 TAINT_NOT_READY = "node.kubernetes.io/not-ready"  # node taint
 
+# --- volumes (k8s.io/component-helpers v0.36.1 storage/volume, k8s.io/api v0.36.1) ----------------------------------------------
+SELECTED_NODE = "volume.kubernetes.io/selected-node"  # PersistentVolumeClaim a: make its volume for this node. W: scheduler.
+# R: provisioners, which take it away where they cannot
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"  # PersistentVolumeClaim a. W: volume controller. R: scheduler
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # volume and claim a: nobody asked for this very one. W: volume
+# controller, scheduler
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"  # PersistentVolume a. W: provisioner
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"  # volume and claim a: goes before the field. W: user
+DEFAULT_STORAGE_CLASS = "storageclass.kubernetes.io/is-default-class"  # StorageClass a: "true". W: user. R: API server
+ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"  # node and volume l
+REGION_BETA = "failure-domain.beta.kubernetes.io/region"  # node and volume l
+
 # --- what people ask of admission (Pumice) -----------------------------------------------------------------------------------
 SCHEDULE = "pumice.io/schedule"  # Namespace l, pod l: "true" gives pods our scheduler and their group; a pod may say "false".
 # W: user. R: webhook, and the selectors of its configuration, so that no other pod ever waits for it

@@ -86,14 +86,53 @@ class ClaimVolume(View, frozen=True):
     claim_name: str = ""
 
 
+class EphemeralVolume(View, frozen=True):
+    """The pod has a claim of its own, made from a template; its name follows from those of pod and volume."""
+
+
 class ImageVolume(View, frozen=True):
     reference: str = ""
+
+
+class GoogleDisk(View, frozen=True):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AmazonDisk(View, frozen=True):
+    volume_id: str = field(default="", name="volumeID")
+
+
+class IscsiDisk(View, frozen=True):
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RadosDisk(View, frozen=True):
+    monitors: tuple[str, ...] = ()
+    pool: str = ""
+    image: str = ""
+    read_only: bool = False
 
 
 class Volume(View, frozen=True):
     name: str = ""
     persistent_volume_claim: ClaimVolume | None = None
+    ephemeral: EphemeralVolume | None = None
     image: ImageVolume | None = None
+    gce_persistent_disk: GoogleDisk | None = None
+    aws_elastic_block_store: AmazonDisk | None = None
+    iscsi: IscsiDisk | None = None
+    rbd: RadosDisk | None = None
+
+    @property
+    def claimed(self) -> bool:
+        return self.persistent_volume_claim is not None or self.ephemeral is not None
+
+    @property
+    def disk(self) -> GoogleDisk | AmazonDisk | IscsiDisk | RadosDisk | None:
+        """One that only one node may write to, named in the pod itself."""
+        return self.gce_persistent_disk or self.aws_elastic_block_store or self.iscsi or self.rbd
 
 
 class PodClaim(View, frozen=True):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from extender.api import quantity
 from extender.api.labels import QUEUE_ALLOCATION_GATE
 from extender.api.meta import Key
-from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, effective_requests
+from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, Volume, effective_requests
 from extender.core.axis import Axis, IntR
 
 # What kube-scheduler assumes for a container that asks nothing (k8s.io/kubernetes pkg/scheduler/util/pod_resources.go)
@@ -52,7 +52,9 @@ class Shapes:
 
     def of(self, spec: PodSpec, key: Key) -> Shape:
         """The shape of a spec. Raises InvalidObject where a quantity cannot be read."""
-        bare = msgspec.structs.replace(spec, node_name="", priority=None, priority_class_name="", scheduler_name="")
+        bare = msgspec.structs.replace(
+            spec, node_name="", priority=None, priority_class_name="", scheduler_name="", volumes=_telling(spec.volumes)
+        )
         code = self._encoder.encode(bare)
         known = self._ids.get(code)
         if known is not None:
@@ -102,6 +104,17 @@ class Shapes:
             del self._ids[self._encoder.encode(shape.spec)]
             self.by_id[shape.id] = None
             self._free.append(shape.id)
+
+
+def _telling(volumes: tuple[Volume, ...] | None) -> tuple[Volume, ...] | None:
+    """Those that decide where a pod may run. Names do not, and often have a random part; only the claims of ephemeral volumes
+    are called after them."""
+    found = tuple(
+        volume if volume.ephemeral is not None else msgspec.structs.replace(volume, name="")
+        for volume in volumes or ()
+        if volume.claimed or volume.image is not None or volume.disk is not None
+    )
+    return found or None
 
 
 def nonzero_requests(spec: PodSpec, requests: dict[str, int]) -> NDArray[np.int64]:
