@@ -1,94 +1,90 @@
-"""Plays the recorded stories about controllers (cases/README.md, "Controller stories") and says what came out otherwise."""
+"""Plays the recorded stories about controllers (cases/README.md, "Controller stories") and says what came out otherwise.
+
+Where they are played is a Stage: a whole cluster in memory (world.py), or one namespace of a real one."""
 
 from __future__ import annotations
 
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
-from extender.api import quantity
 from extender.api.errors import ClusterError, InvalidObject
-from extender.api.labels import CLOSED_BY_PARENT, JOB_VERSION
 from extender.api.meta import (
-    COMMAND,
-    CONFIG_MAP,
-    CRON_JOB,
-    EVENT,
     HYPER_NODE,
     JOB,
-    JOB_FLOW,
-    JOB_TEMPLATE,
-    KINDS,
-    NETWORK_POLICY,
     POD,
-    POD_GROUP,
-    PVC,
-    QUEUE,
-    SECRET,
-    SERVICE,
     Json,
     Kind,
-    annotations_of,
     key_of,
     labels_of,
 )
-from tests.reconcile.world import World
-
-COUNTS = ("pending", "running", "succeeded", "failed", "terminating", "unknown", "retryCount", "minAvailable")
-STOPPED = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed", "Restarting")
-LOST = ("succeeded", "failed", "tasks")  # what the reference's kill no longer counts
-OTHERS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY, PVC)
-UNKEPT = {"kube-root-ca.crt"}
-_UID = re.compile(r"\$uid\((\w+)/(?:([^/()]*)/)?([^/()]+)\)")
-_HOLE = re.compile(r"\$(uid\(|hash|random|r\d*|m\b|time)")
-_GENERATED = re.compile(r"\$(hash|random|r\d*|m\+1|m)")
+from tests.reconcile.comparing import compare, compare_discovered, compare_events, compare_objects, compare_phases, kind_named
+from tests.reconcile.stage import Stage
+from tests.reconcile.world import World, reported
 
 
 def play(story: Json) -> list[str]:
-    """The differences between what was recorded and what happened here.
+    """The differences between what was recorded and what happens in memory.
 
     Pods that report in one step may be seen one by one or all at once: either way of the recording is right."""
-    one_by_one = _played(story, together=False)
-    return one_by_one and min(one_by_one, _played(story, together=True), key=len)
+    one_by_one = play_on(World(), story, together=False)
+    return one_by_one and min(one_by_one, play_on(World(), story, together=True), key=len)
 
 
-def _played(story: Json, *, together: bool) -> list[str]:
-    world = World()
+def play_on(stage: Stage, story: Json, *, together: bool = True) -> list[str]:
     story = copy.deepcopy(story)
-    result, better = story["result"], story.get("better") or {}
-    found: list[str] = []
-    varies = tuple(story.get("varies") or ())
     for obj in story["objects"]:
         if obj["kind"] == "Queue" and obj["metadata"]["name"] in ("root", "default"):
             continue
-        _try(lambda obj=obj: world.create(obj))
-        world.manager.step()
-    world.settle()
-    views = [(result["afterObjects"], "afterObjects")]
-    views += [(view, f"afterSteps[{number}]") for number, view in enumerate(result["afterSteps"])]
-    listed = {"objects": 0, "end": len(views) - 1}.get(str(result.get("listedAfter", "end")))
-    listed = int(re.sub(r"\D", "", str(result["listedAfter"]))) if listed is None else listed
-    for number, (expected, where) in enumerate(views):
+        _try(lambda obj=obj: stage.create(obj))
+        stage.react()
+    found: list[str] = []
+    for number in range(len(story["steps"]) + 1):
+        wait = 0.0
         if number:
-            refused = not _try(lambda step=story["steps"][number - 1]: _step(world, step, together))
-            if refused != bool(expected.get("refused")):
-                found.append(f"{where}: refused {refused}")
-            world.settle(float(story["steps"][number - 1].get("wait", 0)))
-        last = number == len(views) - 1
-        found += [f"{where}.{line}" for line in _compare(world, expected, better if last else {}, where, varies)]
-        if any("discovered" in view for view, _ in views):
-            found += [f"{where}.{line}" for line in _compare_discovered(world, expected)]
-        if number == listed and result.get("objects") and not any("phase" in job for job in _jobs(better).values()):
-            found += _compare_objects(world, result["objects"], better, varies)
-    mended = {f"Job/{name}" for name, job in _jobs(better).items() if "phase" in job}
-    phases = {name: seen for name, seen in result.get("phasesSeen", {}).items() if name not in mended}
-    found += _compare_phases(world, phases, varies)
-    if "events" in result and "events" not in varies and not mended:
-        found += _compare_events(world, result["events"])
+            step = story["steps"][number - 1]
+            wait = float(step.get("wait", 0))
+            refused = not _try(lambda step=step: _step(stage, step, together))
+            if refused != bool(story["result"]["afterSteps"][number - 1].get("refused")):
+                found.append(f"afterSteps[{number - 1}]: refused {refused}")
+        stage.settle(wait, partial(_as_recorded, stage, story, number))
+        found += _differences(stage, story, number)
     return found
+
+
+def _as_recorded(stage: Stage, story: Json, number: int) -> bool:
+    return not _differences(stage, story, number)
+
+
+def _differences(stage: Stage, story: Json, number: int) -> list[str]:
+    """Between what was recorded after so many steps and what is there now."""
+    result, better = story["result"], story.get("better") or {}
+    varies = tuple(story.get("varies") or ())
+    views = [result["afterObjects"], *result["afterSteps"]]
+    where, expected = f"afterSteps[{number - 1}]" if number else "afterObjects", views[number]
+    last = number == len(views) - 1
+    found = [f"{where}.{line}" for line in compare(stage, expected, better if last else {}, where, varies)]
+    if any("discovered" in view for view in views):
+        found += [f"{where}.{line}" for line in compare_discovered(stage, expected)]
+    mended = {f"Job/{name}" for name, job in _jobs(better).items() if "phase" in job}
+    if number == _listed_after(result, len(views) - 1) and result.get("objects") and not mended:
+        found += compare_objects(stage, result["objects"], better, varies)
+    if last:
+        phases = {name: seen for name, seen in result.get("phasesSeen", {}).items() if name not in mended}
+        found += compare_phases(stage, phases, varies)
+        if "events" in result and "events" not in varies and not mended:
+            found += compare_events(stage, result["events"])
+    return found
+
+
+def _listed_after(result: Json, steps: int) -> int:
+    """After how many steps the full view was taken."""
+    when = str(result.get("listedAfter", "end"))
+    known = {"objects": 0, "end": steps}
+    return known[when] if when in known else int(re.sub(r"\D", "", when))
 
 
 def _jobs(better: Json) -> Json:
@@ -107,329 +103,56 @@ def _try(act: Any) -> bool:
     return True
 
 
-def _step(world: World, step: Json, together: bool) -> None:
+def _step(stage: Stage, step: Json, together: bool) -> None:
     if "create" in step:
-        world.create(_resolved(world, step["create"]))
+        stage.create(_resolved(stage, step["create"]))
     elif "untilSecond" in step:
-        now = world.clock.now()
-        world.settle_until(now + (step["untilSecond"] - now) % 60)
+        now = stage.clock.now()
+        stage.settle_until(now + (step["untilSecond"] - now) % 60)
     elif "advance" in step:
-        world.settle_until(world.clock.now() + step["advance"])
+        stage.settle_until(stage.clock.now() + step["advance"])
     elif "podStatus" in step:
         said = step["podStatus"]
-        for pod in _matching(world, POD, said["name"]):
+        for pod in _matching(stage, POD, said["name"]):
             if pod["spec"].get("nodeName") and pod["status"].get("phase") != "Succeeded":
-                world.report(pod, said["phase"], said.get("exitCode"), said.get("restartCount", 0), said.get("ready", True))
+                status = reported(pod, said["phase"], said.get("exitCode"), said.get("restartCount", 0), said.get("ready", True))
+                stage.cluster.patch(POD, key_of(pod), {"status": status}, subresource="status")
                 if not together:
-                    world.manager.step()
+                    stage.react()
     elif "delete" in step:
         named = step["delete"]
-        kind = _kind(named["kind"], named)
-        for obj in _matching(world, kind, _named(world, named["name"])):
+        kind = kind_named(named["kind"], named)
+        for obj in _matching(stage, kind, _named(stage, named["name"])):
             grace = 0 if kind == POD else None
-            world.cluster.delete(kind, key_of(obj), propagation=named.get("propagationPolicy", "Background"), grace_seconds=grace)
+            stage.cluster.delete(kind, key_of(obj), propagation=named.get("propagationPolicy", "Background"), grace_seconds=grace)
     elif "patch" in step:
         named = step["patch"]
-        kind = _kind(named["kind"], named)
-        for obj in _matching(world, kind, named["name"]):
+        kind = kind_named(named["kind"], named)
+        for obj in _matching(stage, kind, named["name"]):
             if "json" in named:
-                world.cluster.json_patch(kind, key_of(obj), named["json"], subresource=named.get("subresource", ""))
+                stage.cluster.json_patch(kind, key_of(obj), named["json"], subresource=named.get("subresource", ""))
             else:
-                world.cluster.patch(kind, key_of(obj), named["merge"], subresource=named.get("subresource", ""))
+                stage.cluster.patch(kind, key_of(obj), named["merge"], subresource=named.get("subresource", ""))
     else:
         raise AssertionError(f"a step that is not known: {step}")
 
 
-def _named(world: World, glob: str) -> str:
+def _named(stage: Stage, glob: str) -> str:
     """With the HyperNode of a label in the place of $hypernode(label=value)."""
     found = re.fullmatch(r"\$hypernode\(([^=]*)=([^)]*)\)", glob)
     if not found:
         return glob
-    hyper_nodes = world.cluster.list(HYPER_NODE).objects
+    hyper_nodes = stage.cluster.list(HYPER_NODE).objects
     return str(next(obj["metadata"]["name"] for obj in hyper_nodes if labels_of(obj).get(found[1]) == found[2]))
 
 
-def _resolved(world: World, obj: Json) -> Json:
+def _resolved(stage: Stage, obj: Json) -> Json:
     """With the names of jobs in the place of $job(glob)."""
     text = json.dumps(obj)
     for glob in re.findall(r"\$job\(([^)]*)\)", text):
-        text = text.replace(f"$job({glob})", _matching(world, JOB, glob)[0]["metadata"]["name"])
+        text = text.replace(f"$job({glob})", _matching(stage, JOB, glob)[0]["metadata"]["name"])
     return dict(json.loads(text))
 
 
-def _kind(name: str, named: Mapping[str, Any]) -> Kind:
-    version = named.get("apiVersion")
-    found = [kind for kind in KINDS if kind.name == name and (version is None or kind.api_version == version)]
-    return next((kind for kind in found if kind.group.endswith("volcano.sh")), found[0])
-
-
-def _matching(world: World, kind: Kind, glob: str) -> list[Json]:
-    return [obj for obj in world.cluster.list(kind).objects if fnmatchcase(obj["metadata"]["name"], glob)]
-
-
-# --- the short view ---------------------------------------------------------------------------------------------------------
-
-
-def _compare(world: World, expected: Json, better: Json, where: str, varies: tuple[str, ...]) -> Iterator[str]:
-    ours = _short(world)
-    for part in ("jobs", "pods", "podgroups", "others", "queues", "commands", "jobflows", "cronjobs", "hypernodes"):
-        path = f"{where}.{part}"
-        if path in varies:
-            continue
-        want, have = expected.get(part) or {}, ours.get(part) or {}
-        if isinstance(want, list):
-            want, have = dict.fromkeys(want, True), dict.fromkeys(have, True)
-        if part == "others" and isinstance(better.get(part), str):
-            want = {name.removesuffix("/2"): True for name in want}
-        if isinstance(better.get(part), str) and part != "others":
-            continue
-        if "discovered" in expected and part == "hypernodes":
-            continue
-        if part == "queues":
-            have = {name: state for name, state in have.items() if name in want}
-        pairs = _pair(world, want, have)
-        for name, wanted, had in pairs:
-            if f"{path}.{name}" in varies:
-                continue
-            if part == "jobs" and wanted is not None and had is not None:
-                improved = better.get("jobs", {}).get(name) if isinstance(better.get("jobs"), dict) else None
-                yield from _compare_job(world, f"{part}.{name}", wanted, had, improved, f"{path}.{name}", varies)
-            elif not _same(world, wanted, had):
-                yield f"{part}.{name}: wanted {wanted}, is {had}"
-
-
-def _same(world: World, want: Any, have: Any) -> bool:
-    """Equal, generated parts of names apart."""
-    if isinstance(want, dict) and isinstance(have, dict):
-        return want.keys() == have.keys() and all(_same(world, want[name], have[name]) for name in want)
-    if isinstance(want, list) and isinstance(have, list):
-        return len(want) == len(have) and all(_same(world, *pair) for pair in zip(want, have, strict=True))
-    if isinstance(want, str) and isinstance(have, str) and _HOLE.search(want) and want != have:
-        return bool(re.fullmatch(_pattern(world, want), have))
-    return bool(want == have)
-
-
-def _compare_discovered(world: World, expected: Json) -> Iterator[str]:
-    """The HyperNodes found, by tier and label."""
-    ours = [
-        {
-            "metadata": {"name": obj["metadata"]["name"], "labels": labels_of(obj)},
-            "spec": obj["spec"],
-            "status": obj.get("status") or {},
-        }
-        for obj in world.cluster.list(HYPER_NODE).objects
-    ]
-    ours.sort(key=lambda obj: (obj["spec"]["tier"], sorted(obj["metadata"]["labels"].items())))
-    if not _same(world, expected.get("discovered") or [], ours):
-        yield f"discovered: wanted {expected.get('discovered')}, is {ours}"
-
-
-def _compare_job(world: World, name: str, want: Json, have: Json, better: Json | None, path: str,
-                 varies: tuple[str, ...]) -> Iterator[str]:  # fmt: skip
-    want = {**want, **(better or {})}
-    stopped = set(STOPPED) & set(world.phases[name.replace("jobs.", "Job/", 1)])
-    for field in ("phase", *COUNTS, "tasks", "version"):
-        if f"{path}.{field}" in varies and field not in (better or {}):
-            continue
-        if (field == "tasks" and better) or (field == "version" and stopped):
-            continue
-        if field in LOST and field not in want and want.get("phase") in STOPPED:
-            continue
-        if (want.get(field) or 0) != (have.get(field) or 0):
-            yield f"{name}.{field}: wanted {want.get(field)}, is {have.get(field)}"
-
-
-def _pair(world: World, want: Json, have: Json) -> Iterator[tuple[str, Any, Any]]:
-    """By name; generated parts of names match whatever is there."""
-    left = dict(have)
-    for name, value in sorted(want.items(), key=lambda item: "$" in item[0]):
-        pattern = re.compile(_pattern(world, name))
-        candidates = [each for each in sorted(left) if pattern.fullmatch(each)]
-        best = next((each for each in candidates if left[each] == value), candidates[0] if candidates else None)
-        yield name, value, left.pop(best) if best is not None else None
-    for name, value in left.items():
-        yield name, None, value
-
-
-def _pattern(world: World, name: str) -> str:
-    text = _UID.sub(lambda found: f"\0{_uid_pattern(world, found[1], found[3])}\0", name)
-    parts = text.split("\0")
-    return "".join(part if odd % 2 else _GENERATED.sub("[a-z0-9-]+", _escaped(part)) for odd, part in enumerate(parts))
-
-
-def _escaped(text: str) -> str:
-    return re.escape(text).replace("\\$", "$").replace("$m\\+1", "$m+1")
-
-
-def _uid_pattern(world: World, kind: str, name: str) -> str:
-    glob = re.compile(_GENERATED.sub("[a-z0-9]+", _escaped(name)))
-    uids = [
-        re.escape(obj["metadata"]["uid"])
-        for each in KINDS if each.name == kind
-        for obj in world.cluster.list(each).objects if glob.fullmatch(obj["metadata"]["name"])
-    ]  # fmt: skip
-    return f"(?:{'|'.join(uids)})" if uids else "[0-9a-f-]+"
-
-
-def _short(world: World) -> Json:
-    maps = ("jobs", "pods", "podgroups", "queues", "jobflows", "cronjobs", "hypernodes")
-    view: Json = {**{name: {} for name in maps}, "others": [], "commands": []}
-    for job in world.cluster.list(JOB).objects:
-        status = job.get("status") or {}
-        tasks = {task: state["phase"] for task, state in (status.get("taskStatusCount") or {}).items()}
-        view["jobs"][job["metadata"]["name"]] = {
-            "phase": (status.get("state") or {}).get("phase"), "version": status.get("version"), "tasks": tasks,
-            **{name: status.get(name) for name in COUNTS},
-        }  # fmt: skip
-    for pod in world.cluster.list(POD).objects:
-        words = [f"{pod['status'].get('phase')}{_ordinal(world, POD, pod)}"]
-        words += ["unbound"] if not pod["spec"].get("nodeName") else []
-        words += ["terminating"] if pod["metadata"].get("deletionTimestamp") else []
-        view["pods"][pod["metadata"]["name"]] = " ".join(words)
-    for group in world.cluster.list(POD_GROUP).objects:
-        phase = (group.get("status") or {}).get("phase")
-        view["podgroups"][group["metadata"]["name"]] = f"{phase}{_ordinal(world, POD_GROUP, group)}"
-    for kind in OTHERS:
-        for obj in world.cluster.list(kind, "default").objects:
-            if obj["metadata"]["name"] not in UNKEPT:
-                view["others"].append(f"{kind.name}/{obj['metadata']['name']}{_ordinal(world, kind, obj)}")
-    for queue in world.cluster.list(QUEUE).objects:
-        shown = {"state": (queue.get("status") or {}).get("state"), "parent": queue["spec"].get("parent"),
-                 "closedByParent": annotations_of(queue).get(CLOSED_BY_PARENT)}  # fmt: skip
-        view["queues"][queue["metadata"]["name"]] = {name: value for name, value in shown.items() if value is not None}
-    for flow in world.cluster.list(JOB_FLOW).objects:
-        status = dict(flow.get("status") or {})
-        lists = {name: names for name, names in status.items() if name.endswith("Jobs")}
-        view["jobflows"][flow["metadata"]["name"]] = {"phase": (status.get("state") or {}).get("phase"), **lists}
-    for cron in world.cluster.list(CRON_JOB).objects:
-        status = cron.get("status") or {}
-        times = {name: "$time" for name in ("lastScheduleTime", "lastSuccessfulTime") if name in status}
-        active = [each["name"] for each in status.get("active") or ()]
-        view["cronjobs"][cron["metadata"]["name"]] = {"active": active, **times}
-    for hyper in world.cluster.list(HYPER_NODE).objects:
-        count = (hyper.get("status") or {}).get("nodeCount")
-        view["hypernodes"][hyper["metadata"]["name"]] = {"nodeCount": count} if count else {}
-    view["commands"] = [command["metadata"]["name"] for command in world.cluster.list(COMMAND).objects]
-    return view
-
-
-def _ordinal(world: World, kind: Kind, obj: Json) -> str:
-    born = world.born[f"{kind.name}/{obj['metadata']['name']}"]
-    number = born.index(obj["metadata"]["uid"]) + 1
-    return f"/{number}" if number > 1 else ""
-
-
-# --- phases, events, objects --------------------------------------------------------------------------------------------------
-
-
-def _compare_phases(world: World, expected: Json, varies: tuple[str, ...]) -> Iterator[str]:
-    for name, phases in expected.items():
-        kind = name.partition("/")[0]
-        if kind not in ("Job", "Queue", "JobFlow") or f"phasesSeen.{name}" in varies:
-            continue
-        pattern = re.compile(_pattern(world, name))
-        if all(world.phases[each] != phases for each in list(world.phases) if pattern.fullmatch(each)):
-            yield f"phasesSeen.{name}: wanted {phases}, was {world.phases[name]}"
-
-
-def _compare_events(world: World, expected: list[str]) -> Iterator[str]:
-    ours = {
-        f"{event['involvedObject']['kind']}/{event['involvedObject']['name']} {event['type']} {event['reason']}"
-        for event in world.cluster.list(EVENT).objects
-        if (event.get("source") or {}).get("component") == "vc-controller-manager"
-    }
-    wanted = set(expected)
-    known = {line: next((each for each in ours if re.fullmatch(_pattern(world, line), each)), line) for line in wanted}
-    wanted = set(known.values())
-    for line in sorted(wanted ^ ours):
-        if not line.endswith(" PodGroupPending"):  # whether a group is ever seen waiting is the scheduler's pace
-            yield f"events: {'missing' if line in wanted else 'too many'} {line}"
-
-
-def _compare_objects(world: World, expected: list[Json], better: Json, varies: tuple[str, ...]) -> Iterator[str]:
-    for number, want in enumerate(expected):
-        if any(path == "objects" or path == f"objects[{number}]" for path in varies):
-            continue
-        name = want["metadata"]["name"]
-        kind = _kind(want["kind"], want)
-        if kind not in (JOB, POD, POD_GROUP, QUEUE, JOB_FLOW, JOB_TEMPLATE, CRON_JOB, *OTHERS):
-            continue
-        pattern = re.compile(_pattern(world, name))
-        have = [obj for obj in world.cluster.list(kind).objects if pattern.fullmatch(obj["metadata"]["name"])]
-        path = f"objects[{number}] {want['kind']}/{name}"
-        if not have:
-            yield f"{path}: missing"
-            continue
-        plain = _plain(want, kind)
-        lines = (list(_within(world, plain, _plain(each, kind), path, number, varies, bool(better))) for each in have)
-        yield from min(lines, key=len)
-
-
-def _plain(obj: Json, kind: Kind) -> Json:
-    """Without what is not recorded; lists of named things as maps."""
-    obj = copy.deepcopy(obj)
-    meta = obj["metadata"]
-    keep: Json = {"metadata": {name: meta[name] for name in ("labels", "annotations", "ownerReferences") if name in meta}}
-    for each in keep["metadata"].get("ownerReferences", ()):
-        each.pop("uid", None)
-        each.pop("apiVersion", None)
-    if kind == SECRET:
-        return {**keep, "keys": obj.get("keys") or sorted(obj["data"]), "type": obj.get("type")}
-    if kind == JOB:
-        status = obj.get("status") or {}
-        conditions = [each if isinstance(each, str) else each["status"] for each in status.get("conditions", ())]
-        state = {"phase": (status.get("state") or {}).get("phase")}
-        return {"status": {**status, "state": state, "conditions": conditions}}
-    if kind in (JOB_FLOW, JOB_TEMPLATE):
-        return {"status": obj.get("status") or {}}
-    if kind == CRON_JOB:
-        return keep
-    if kind == QUEUE:
-        return {"spec": obj["spec"], "status": {"state": (obj.get("status") or {}).get("state")}, **keep}
-    keep |= {name: obj[name] for name in ("spec", "data") if name in obj}
-    if kind == POD:
-        if "tolerations" in keep["spec"]:  # Kubernetes adds these two to every pod
-            added = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-            keep["spec"]["tolerations"] = [each for each in keep["spec"]["tolerations"] if each.get("key") not in added]
-        for each in (*keep["spec"].get("containers", ()), *keep["spec"].get("initContainers", ())):
-            each["env"] = {env["name"]: env for env in each.get("env", ())}
-            each["volumeMounts"] = {f"{mount['mountPath']}": mount for mount in each.get("volumeMounts", ())}
-        volumes = [volume for volume in keep["spec"].get("volumes", ()) if not volume["name"].startswith("kube-api-access")]
-        keep["spec"]["volumes"] = sorted(volumes, key=lambda volume: volume["name"])
-    return keep
-
-
-EXACT = ("labels", "annotations", "data", "env", "volumeMounts", "minResources", "minTaskMember", "taskStatusCount",
-         "controlledResources", "networkTopology")  # fmt: skip
-
-
-def _within(world: World, want: Any, have: Any, path: str, number: int, varies: tuple[str, ...], better: bool) -> Iterator[str]:
-    """Everything in `want` is in `have`; maps of EXACT names are the same."""
-    dotted = re.sub(r"^objects\[\d+\] \S+?\.", f"objects[{number}].", path)
-    if dotted in varies or (better and path.endswith((".taskStatusCount", ".succeeded", ".failed"))):
-        return
-    if isinstance(want, dict):
-        if not isinstance(have, dict):
-            yield f"{path}: wanted {want}, is {have}"
-            return
-        pairs = _pair(world, want, have)
-        exact = path.rsplit(".", 1)[-1] in EXACT
-        for name, wanted, had in pairs:
-            if wanted is None:
-                if exact:
-                    yield f"{path}.{name}: not wanted, is {had}"
-                continue
-            if (name == "version" and "Job/" in path) or name == JOB_VERSION:
-                continue
-            yield from _within(world, wanted, had, f"{path}.{name}", number, varies, better)
-    elif isinstance(want, list):
-        if not isinstance(have, list) or len(want) != len(have):
-            yield f"{path}: wanted {want}, is {have}"
-            return
-        for index, (wanted, had) in enumerate(zip(want, have, strict=True)):
-            yield from _within(world, wanted, had, f"{path}[{index}]", number, varies, better)
-    elif isinstance(want, str) and _HOLE.search(want):
-        if not isinstance(have, str) or (want != "$time" and not re.fullmatch(_pattern(world, want), have)):
-            yield f"{path}: wanted {want}, is {have}"
-    elif want != have and not (".resources." in path and quantity.nanos(want) == quantity.nanos(have)):
-        yield f"{path}: wanted {want!r}, is {have!r}"
+def _matching(stage: Stage, kind: Kind, glob: str) -> list[Json]:
+    return [obj for obj in stage.cluster.list(kind).objects if fnmatchcase(obj["metadata"]["name"], glob)]

@@ -4,6 +4,7 @@ workload controllers, kubelets and the scheduler, with the configuration that it
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from controller.manager import Manager
 from controller.reconciler import Settings
@@ -86,7 +87,11 @@ class World:
         self.loop.start()
         self.settle()
 
-    def settle(self, wait: float = 0.0) -> None:
+    def react(self) -> None:
+        self.manager.step()
+
+    def settle(self, wait: float = 0.0, settled: Callable[[], bool] = lambda: True) -> None:  # noqa: ARG002
+        """Nothing more comes of itself where nothing has changed for QUIET seconds: there is no need to ask `settled`."""
         began = self.clock.now()
         quiet_since = began
         while True:
@@ -162,18 +167,22 @@ class World:
 
     def report(self, pod: Json, phase: str, exit_code: int | None, restarts: int, ready: bool) -> None:
         """The kubelet says so."""
-        status = dict(pod.get("status") or {})
-        code = exit_code if exit_code is not None else int(phase == "Failed")
-        state = {
-            "Running": {"running": {}},
-            "Pending": {"waiting": {"reason": "ContainerCreating"}},
-        }.get(phase, {"terminated": {"exitCode": code}})
-        containers = [
-            {"name": each["name"], "ready": ready and phase == "Running", "restartCount": restarts, "state": state}
-            for each in pod["spec"]["containers"]
-        ]
-        status |= {"phase": phase, "containerStatuses": containers}
+        status = reported(pod, phase, exit_code, restarts, ready)
         self.cluster.patch(POD, key_of(pod), {"status": status}, subresource="status")
+
+
+def reported(pod: Json, phase: str, exit_code: int | None, restarts: int, ready: bool) -> Json:
+    """The status of a pod after its kubelet said so of every container. A code that it leaves out is 1 for Failed, else 0."""
+    code = exit_code if exit_code is not None else int(phase == "Failed")
+    state = {
+        "Running": {"running": {}},
+        "Pending": {"waiting": {"reason": "ContainerCreating"}},
+    }.get(phase, {"terminated": {"exitCode": code}})
+    containers = [
+        {"name": each["name"], "ready": ready and phase == "Running", "restartCount": restarts, "state": state}
+        for each in pod["spec"]["containers"]
+    ]
+    return {**(pod.get("status") or {}), "phase": phase, "containerStatuses": containers}
 
 
 WATCHED = tuple(kind for kind in KINDS if kind not in (EVENT, LEASE, NODE))
