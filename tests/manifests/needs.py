@@ -52,6 +52,8 @@ _OPEN: Mapping[tuple[str, str], Callable[[], Iterable[Kind]]] = {
     ("controller/job/kill.py", "Delete"): lambda: job_plugin_kinds(),
     ("extender/cli.py", "Emit"): lambda: (meta.POD,),
 }
+# What plugins look at besides (Plugin.follows).
+ASKED_FOR = (meta.RESOURCE_CLAIM, meta.RESOURCE_CLAIM_TEMPLATE, meta.RESOURCE_SLICE, meta.DEVICE_CLASS)
 # What of extender/ is no part of vc-scheduler: shared words, and what runs elsewhere.
 _NOT_SCHEDULER = ("api", "cluster", "ctl", "local.py", "testing")
 
@@ -157,11 +159,25 @@ def scheduler() -> set[Need]:
     files = [file for file in sources("extender") if file.relative_to(PROJECT / "extender").parts[0] not in _NOT_SCHEDULER]
     made = operations(files)
     needs = calls(files) | {need for name, kind in made for need in operation(name, kind)}
-    kinds = (*FOLLOWED, meta.RESOURCE_CLAIM, meta.RESOURCE_CLAIM_TEMPLATE, meta.RESOURCE_SLICE, meta.DEVICE_CLASS)
-    needs |= {need for kind in kinds for need in followed(kind)}
-    # Loop._look_again reads what could not be written.
+    needs |= {need for kind in (*FOLLOWED, *ASKED_FOR) for need in followed(kind)}
+    # Intake.look_again reads what could not be written.
     needs |= {need for name, kind in made if name in ("Bind", "Evict", "PatchStatus") for need in of(kind, "get")}
     return needs | set(of(meta.QUEUE, "get", "create"))  # extender/cluster/first_queues.py
+
+
+def extender() -> set[Need]:
+    """--extender-only: it binds by itself (Service), and of what a session decides it tells about PodGroups and queues only
+    (Survey.take); kube-scheduler evicts, and writes claims."""
+    home = PROJECT / "extender"
+    files = [*sources("extender/verbs"), home / "service.py", home / "extending.py"]
+    made = {(name, kind) for name, kind in operations(files) if name != "Bind"}
+    told = operations([home / "core" / "closing.py", home / "actions" / "enqueue.py"])
+    made |= {(name, kind) for name, kind in told if kind in (meta.POD_GROUP, meta.QUEUE)}
+    needs = calls(files) | {need for name, kind in made for need in operation(name, kind)}
+    needs |= {*events(), *of(meta.POD, "create", part="binding")}
+    needs |= {need for kind in (*FOLLOWED, *ASKED_FOR) for need in followed(kind)}
+    needs |= {need for name, kind in made if name in ("Patch", "PatchStatus") for need in of(kind, "get")}
+    return needs | set(of(meta.QUEUE, "get", "create"))
 
 
 def controllers(words: Iterable[str] = DEFAULT) -> set[Need]:

@@ -10,8 +10,8 @@ from tests.manifests.reading import MANIFESTS, documents
 
 PAGE = MANIFESTS.parent / "docs" / "install.md"
 BEGIN, END = "<!-- rights -->\n", "<!-- end of rights -->"
-PROGRAMS = {"scheduler": "vc-scheduler", "controllers": "vc-controller-manager", "admission": "vc-webhook-manager",
-            "certs": "vc-certs"}  # fmt: skip
+PROGRAMS = {"rbac/scheduler": "vc-scheduler", "rbac/controllers": "vc-controller-manager", "rbac/admission": "vc-webhook-manager",
+            "rbac/certs": "vc-certs", "kube-scheduler/extender": "vc-scheduler --extender-only"}  # fmt: skip
 
 
 def rights() -> str:
@@ -19,7 +19,7 @@ def rights() -> str:
     lines = ["| program | group | resources | verbs |", "| --- | --- | --- | --- |"]
     for file, program in PROGRAMS.items():
         rows: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for obj in documents((MANIFESTS / "rbac" / f"{file}.yaml").read_text()):
+        for obj in documents((MANIFESTS / f"{file}.yaml").read_text()):
             for rule in obj.get("rules", ()):
                 rows[rule["apiGroups"][0], ", ".join(rule["verbs"])] += [_shown(rule, resource) for resource in rule["resources"]]
         lines += [f"| {program} | {group or 'core'} | {', '.join(found)} | {verbs} |" for (group, verbs), found in rows.items()]

@@ -51,7 +51,7 @@ def helm_there(bare: Plane, helm_program: Path, helm_environ: dict[str, str]) ->
 @pytest.fixture
 def kubectl(bare: Plane) -> Callable[..., str]:
     def run(*words: str) -> str:
-        command = [bare.programs / "kubectl", f"--kubeconfig={bare.kubeconfig}", *words]
+        command = [str(bare.programs / "kubectl"), f"--kubeconfig={bare.kubeconfig}", *words]
         done = subprocess.run(command, env={"HOME": str(bare.folder), "PATH": os.environ["PATH"]},
                               capture_output=True, text=True, check=False)  # fmt: skip
         assert done.returncode == 0, done.stderr

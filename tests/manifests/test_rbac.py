@@ -17,6 +17,7 @@ WANTED: dict[str, set[Need | Named]] = {
     "controllers": {*needs.controllers(), *needs.lease("vc-controller-manager"), *SETTINGS},
     "admission": {*needs.admission()},
     "certs": {*needs.certificates(), *needs.lease("vc-certs")},
+    "extender": {*needs.extender(), *needs.lease("vc-extender")},
 }
 
 
@@ -53,7 +54,7 @@ def test_nothing_is_allowed_by_a_wildcard(component: str) -> None:
 @pytest.mark.parametrize("component", WANTED)
 def test_every_role_is_bound_to_the_account_of_its_component(component: str) -> None:
     objs = objects_of(component)
-    (account,) = [name for name in of_kind(installed(), "ServiceAccount") if name.endswith(component)]
+    (account,) = [name for name in of_kind([*installed(), *objs], "ServiceAccount") if name.endswith(component)]
     roles = {(obj["kind"], obj["metadata"]["name"]) for obj in objs if obj["kind"] in ("Role", "ClusterRole")}
     bindings = [obj for obj in objs if obj["kind"] in ("RoleBinding", "ClusterRoleBinding")]
     assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings} == roles
@@ -79,4 +80,4 @@ def test_people_get_theirs_through_the_roles_that_every_cluster_has() -> None:
 
 
 def objects_of(component: str) -> list[Json]:
-    return documents((MANIFESTS / "rbac" / f"{component}.yaml").read_text())
+    return documents((MANIFESTS / ("kube-scheduler" if component == "extender" else "rbac") / f"{component}.yaml").read_text())

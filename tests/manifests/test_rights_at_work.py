@@ -8,11 +8,14 @@ import sys
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import urllib3
 
 from certs.install import Place, keep
 from extender.api.errors import NotFound
+from extender.api.labels import RETRY
 from extender.api.meta import (
     COMMAND,
     CONFIG_MAP,
@@ -35,22 +38,26 @@ from extender.api.meta import (
     Json,
     Key,
     Kind,
+    annotations_of,
+    key_of,
     owner_reference,
 )  # fmt: skip
 from extender.api.operations import Create
 from extender.cluster.clock import SystemClock
 from extender.cluster.kubernetes import KubernetesCluster, connect
-from extender.testing.builders import Built, node, podgroup
+from extender.testing.builders import Built, node, podgroup, task
 from tests.controlplane.plane import Plane
+from tests.controlplane.processes import free_ports
 from tests.controlplane.waiting import wait_until
-from tests.manifests.reading import installed, of_kind
+from tests.manifests.reading import MANIFESTS, installed, objects, of_kind
 from tests.manifests.test_overlays import path_of
 from webhook.errands import Errands
 from webhook.routes import ROUTES
 from webhook.watched import WatchedView
 
 SYSTEM = "volcano-system"
-PROGRAMS = {"volcano-scheduler": "extender.cli", "volcano-controllers": "controller.cli"}
+EXTENDER = "vc-extender"
+PROGRAMS = {"volcano-scheduler": "extender.cli", "volcano-controllers": "controller.cli", EXTENDER: "extender.cli"}
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 SHORT, LONG = {"pumice.io/run-seconds": "1"}, {"pumice.io/run-seconds": "600"}
 
@@ -59,7 +66,7 @@ SHORT, LONG = {"pumice.io/run-seconds": "1"}, {"pumice.io/run-seconds": "600"}
 def _rights(plane: Plane) -> Iterator[None]:
     """Accounts and roles of the manifests, really installed."""
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
-    objs = [obj for obj in installed() if obj["kind"] in RIGHTS]
+    objs = [obj for obj in [*installed(), *objects(MANIFESTS / "kube-scheduler")] if obj["kind"] in RIGHTS]
     for obj in objs:
         status, answer = plane.request("POST", path_of(obj).partition("?")[0], obj)
         assert status == 201, answer
@@ -69,14 +76,14 @@ def _rights(plane: Plane) -> Iterator[None]:
 
 
 @pytest.fixture
-def run(plane: Plane, kubernetes: KubernetesCluster) -> Iterator[Callable[[str, str], None]]:
+def run(plane: Plane, kubernetes: KubernetesCluster) -> Iterator[Callable[..., None]]:
     """Starts a program under its account."""
     started = []
 
-    def start(account: str, flag: str) -> None:
+    def start(account: str, *flags: str) -> None:
         kubeconfig = plane.kubeconfig_of_service_account(SYSTEM, account)
         code = f"from {PROGRAMS[account]} import main; main()"
-        plane.processes.start(account, [sys.executable, "-c", code, f"--kubeconfig={kubeconfig}", "-v=3", flag])
+        plane.processes.start(account, [sys.executable, "-c", code, f"--kubeconfig={kubeconfig}", "-v=3", *flags])
         started.append(account)
 
     yield start
@@ -120,7 +127,7 @@ def deployment(ns: str) -> Json:
 
 
 def test_scheduler_and_controllers_do_all_their_work(
-    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], run: Callable[[str, str], None], rack: Key
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], run: Callable[..., None], rack: Key
 ) -> None:
     """Jobs with plugins, claims and an end, a Command, a flow, a HyperNode, a plain Deployment."""
     run("volcano-scheduler", "--schedule-period=100ms")
@@ -158,10 +165,68 @@ def test_scheduler_and_controllers_do_all_their_work(
     assert ("volcano", "Scheduled") in reasons
     assert [there(kubernetes, kind, Key(ns, name)) for kind, name in
             ((SERVICE, "claims"), (CONFIG_MAP, "claims-svc"), (SECRET, "claims-ssh"))] == [True, True, True]  # fmt: skip
-    said = {account: plane.processes.log(account).read_text() for account in PROGRAMS}
-    assert {account: [line for line in text.splitlines() if "forbidden" in line.lower()] for account, text in said.items()} == {
-        account: [] for account in PROGRAMS
-    }
+    assert [line for account in ("volcano-scheduler", "volcano-controllers") for line in refused(plane, account)] == []
+
+
+def refused(plane: Plane, account: str) -> list[str]:
+    """What a program says it was not allowed to do."""
+    return [line for line in plane.processes.log(account).read_text().splitlines() if "forbidden" in line.lower()]
+
+
+def test_the_extender_does_all_its_work(
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], run: Callable[..., None], rack: Key
+) -> None:
+    """A gang is let in, planned and bound, its PodGroup told; one that did not fit is told when there is room."""
+    del rack  # its node has room for one of the two gangs
+    (port,) = free_ports(1)
+    run(EXTENDER, "--extender-only", f"--extender-address=127.0.0.1:{port}")
+    asked = Asked(f"http://127.0.0.1:{port}")
+    wait_until(lambda: asked.ready(), "the extender to be ready")
+    ns = new_namespace()
+    gangs = {name: gang(kubernetes, ns, name, cpu) for name, cpu in (("fits", 20), ("waits", 30))}
+
+    nodes = [asked.filter(pod) for pod in gangs["fits"]]
+    assert nodes == [["n1"], ["n1"]]
+    with ThreadPoolExecutor(2) as together:  # each bind waits for the other
+        assert list(together.map(lambda pod: asked.bind(pod, "n1"), gangs["fits"])) == ["", ""]
+    assert [asked.filter(pod) for pod in gangs["waits"]] == [[], []]
+    for pod in gangs["fits"]:
+        kubernetes.delete(POD, key_of(pod))
+    wait_until(lambda: all(RETRY in annotations_of(kubernetes.get(POD, key_of(pod))) for pod in gangs["waits"]), "the touch")
+    wait_until(lambda: (kubernetes.get(POD_GROUP, Key(ns, "waits")).get("status") or {}).get("phase") == "Inqueue", "its phase")
+    assert refused(plane, EXTENDER) == []
+
+
+def gang(cluster: KubernetesCluster, ns: str, name: str, cpu: int) -> list[Json]:
+    """Two pods of the default scheduler, which nobody runs here, and their PodGroup."""
+    cluster.create(POD_GROUP, podgroup(name, ns).members(2))
+    return [cluster.create(POD, task(f"{name}-{i}", name, ns).cpu(cpu).scheduler("default-scheduler")) for i in range(2)]
+
+
+class Asked:
+    """The extender, as kube-scheduler asks it."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def ready(self) -> bool:
+        try:
+            return urllib3.request("GET", f"{self._url}/readyz", retries=False, timeout=2.0).status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    def filter(self, pod: Json) -> list[str]:
+        return list(self._post("filter", {"Pod": pod, "NodeNames": ["n1"]})["NodeNames"] or ())
+
+    def bind(self, pod: Json, on: str) -> str:
+        meta = pod["metadata"]
+        asked = {"PodName": meta["name"], "PodNamespace": meta["namespace"], "PodUID": meta["uid"], "Node": on}
+        return str(self._post("bind", asked)["Error"])
+
+    def _post(self, verb: str, body: Json) -> Json:
+        answer = urllib3.request("POST", f"{self._url}/extender/v1/{verb}", json=body, timeout=60.0)
+        assert answer.status == 200, answer.data
+        return dict(answer.json())
 
 
 def state_of(cluster: KubernetesCluster, kind: Kind, key: Key) -> str:
