@@ -29,12 +29,11 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.health import Health, metrics_page
 from extender.cluster.metrics import COUNTER, GAUGE, HISTOGRAM, Metric
+from extender.cluster.web import JSON, Refusal
 from extender.cluster.web import Site as WebSite
-from extender.cluster.web import refusal
 from extender.cluster.worker import KEEP_ALIVE, PatientWorker, QuietLogger
 from extender.service import VERBS, Service, unready
 
-JSON = "application/json"
 LONGEST_BODY = 10 * 1024 * 1024  # bytes; with nodeCacheCapable some 100 KiB, else a few thousand bytes for each node
 SPARE = 64  # threads that waiting binds never take
 
@@ -74,7 +73,7 @@ class Site(WebSite):
     def verb(self, verb: str, **_: str) -> Response:
         began = time.perf_counter()
         if request.content_length is None:
-            raise refusal(HTTPStatus.LENGTH_REQUIRED)
+            raise Refusal(HTTPStatus.LENGTH_REQUIRED)
         body = request.get_data(cache=False)
         reply = self.service.answer(verb, body)
         self.metrics.answered(verb, reply.outcome, len(body), time.perf_counter() - began)

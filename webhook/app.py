@@ -5,13 +5,12 @@ of text: 400 unreadable, 404, 405, 411 no length, 413 too long, 415 not JSON, 50
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 
-from flask import Flask, Response, request
+from flask import Flask, Response
 
 from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import Kind
@@ -27,7 +26,7 @@ from webhook.verdict import Allow, Deny, Verdict
 from webhook.view import ClusterView
 
 LONGEST_BODY = 3 * 1024 * 1024  # bytes; volcano ed72c7c, pkg/webhooks/util
-JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
 
 
 class Site(web.Site):
@@ -51,12 +50,12 @@ class Site(web.Site):
         kinds = self.missing()
         return f"not read yet: {', '.join(kind.plural for kind in kinds)}" if kinds else None
 
-    def judge(self, route: Route) -> Response:
-        """One review of one route."""
+    def judge(self, route: Route, body: bytes) -> bytes:
+        """One review of one route. Raises InvalidObject for what is none, Refusal while nobody may be answered."""
         began = time.perf_counter()
-        question = review.read(_body())
+        question = review.read(body)
         if self.missing():
-            return self.error(HTTPStatus.SERVICE_UNAVAILABLE, f"{self._unread()}")
+            raise web.Refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{self._unread()}")
         try:
             asked = review.request_of(question, route)
         except InvalidObject as error:
@@ -67,7 +66,7 @@ class Site(web.Site):
                 self.take(verdict.operations)
         allowed = isinstance(verdict, Allow)
         self.counted.reviewed(route.path, question.operation, allowed=allowed, seconds=time.perf_counter() - began)
-        return Response(review.write(question.uid, verdict), content_type=JSON)
+        return review.write(question.uid, verdict)
 
     def error(self, status: HTTPStatus, message: str) -> Response:
         self.counted.refused.labels(str(status.value)).inc()
@@ -80,19 +79,4 @@ class Site(web.Site):
 
 def create_app(site: Site, enabled: Sequence[str]) -> Flask:
     """Serves the enabled paths, /healthz, /livez, /readyz and /metrics."""
-    app = site.application("webhook", LONGEST_BODY)
-    for path in enabled:
-        app.add_url_rule(path, path, partial(site.judge, BY_PATH[path]), methods=["POST"], provide_automatic_options=False)
-    return app
-
-
-def _body() -> bytes:
-    """Raises an HTTPException where there is none that we would read."""
-    wire = request.environ.get("gunicorn.socket")
-    if wire is not None and not isinstance(wire, ssl.SSLSocket):  # the health address
-        raise web.refusal(HTTPStatus.NOT_FOUND)
-    if request.mimetype != JSON:
-        raise web.refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    if request.content_length is None:
-        raise web.refusal(HTTPStatus.LENGTH_REQUIRED)
-    return request.get_data(cache=False)
+    return site.application("webhook", LONGEST_BODY, {path: partial(site.judge, BY_PATH[path]) for path in enabled})

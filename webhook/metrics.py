@@ -4,6 +4,8 @@ set before this module is imported, for prometheus_client looks only once."""
 from __future__ import annotations
 
 import os
+from functools import cache
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -44,11 +46,17 @@ class Metrics:
         self.refused = UNANSWERED.make(self.registry)
         self.writes = WRITES.make(self.registry)
         self.reload_failures = RELOAD_FAILURES.make(self.registry)
+        self._of = cache(self._children)
 
     def reviewed(self, path: str, operation: str, *, allowed: bool, seconds: float) -> None:
         known = operation if operation in OPERATIONS else "other"
-        self.reviews.labels(path, known, "true" if allowed else "false").inc()
-        self.seconds.labels(path).observe(seconds)
+        count, duration = self._of(path, known, allowed)
+        count.inc()
+        duration.observe(seconds)
+
+    def _children(self, path: str, operation: str, allowed: bool) -> tuple[Any, Any]:
+        """Looking them up costs as much as counting."""
+        return self.reviews.labels(path, operation, "true" if allowed else "false"), self.seconds.labels(path)
 
     def page(self, accept: str) -> tuple[bytes, str]:
         """The page and its content type, in the form that the client asks for."""

@@ -52,17 +52,15 @@ def json_patch(before: Any, after: Any) -> list[Json]:
 
 
 def _steps(pointer: str, before: Any, after: Any) -> Iterator[Json]:
-    if before is after:  # handlers copy only what they change
-        return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in before:
             if key not in after:
                 yield {"op": "remove", "path": f"{pointer}/{_escaped(key)}"}
         for key, value in after.items():
-            if key in before:
-                yield from _steps(f"{pointer}/{_escaped(key)}", before[key], value)
-            else:
+            if key not in before:
                 yield {"op": "add", "path": f"{pointer}/{_escaped(key)}", "value": value}
+            elif before[key] is not value:  # handlers copy only what they change
+                yield from _steps(f"{pointer}/{_escaped(key)}", before[key], value)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _list_steps(pointer, before, after)
     elif type(before) is not type(after) or before != after:
@@ -70,12 +68,16 @@ def _steps(pointer: str, before: Any, after: Any) -> Iterator[Json]:
 
 
 def _list_steps(pointer: str, before: list[Any], after: list[Any]) -> Iterator[Json]:
-    head = _alike(before, after)
-    tail = _alike(before[: head - 1 if head else None : -1], after[: head - 1 if head else None : -1])
+    """Where nothing comes or goes, item by item; else what is between the alike ends."""
+    head = tail = 0
+    if len(before) != len(after):
+        head = _alike(before, after)
+        tail = _alike(before[: head - 1 if head else None : -1], after[: head - 1 if head else None : -1])
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
     both = min(len(old), len(new))
     for index in range(both):
-        yield from _steps(f"{pointer}/{head + index}", old[index], new[index])
+        if old[index] is not new[index]:
+            yield from _steps(f"{pointer}/{head + index}", old[index], new[index])
     for index in reversed(range(both, len(old))):
         yield {"op": "remove", "path": f"{pointer}/{head + index}"}
     for index in range(both, len(new)):

@@ -1,13 +1,17 @@
-"""What our Flask applications share: pages of health and metrics, and refusals in one line instead of Flask's own pages.
+"""What our Flask applications share: pages of health and metrics, refusals in one line instead of Flask's own pages, and a
+short way for what is asked often.
 
 A service derives its Site, adds its own routes to what `application` returns, and says in `error` how it words a refusal."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import ssl
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
@@ -17,7 +21,47 @@ from extender.cluster import serving
 from extender.cluster.health import Health
 from extender.cluster.logs import about
 
+JSON = "application/json"
+
+Post = Callable[[bytes], bytes]  # a body and the answer's, both JSON; may raise InvalidObject or Refusal
+
 log = logging.getLogger(__name__)
+
+
+class Refusal(HTTPException):
+    """Raised by a view. Without a message the client is told the status and the path."""
+
+    def __init__(self, status: HTTPStatus, message: str = "") -> None:
+        super().__init__(message or None)
+        self.code = status.value
+
+
+class Application(Flask):
+    """`posts`, by path, are answered by TLS only: not on a health address.
+
+    What is surely such a request goes past Flask, whose routing and contexts cost several times what a review does; whatever
+    is in doubt, and every refusal, is Flask's."""
+
+    def __init__(self, name: str, longest_body: int, posts: Mapping[str, Post]) -> None:
+        super().__init__(name, static_folder=None)
+        self._longest, self._posts = longest_body, posts
+        self.config["MAX_CONTENT_LENGTH"] = longest_body
+        for path, post in posts.items():
+            self.add_url_rule(path, path, partial(_posted, post), methods=["POST"], provide_automatic_options=False)
+
+    def wsgi_app(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        post = self._posts.get(environ["PATH_INFO"]) if environ["REQUEST_METHOD"] == "POST" else None
+        length = environ.get("CONTENT_LENGTH", "")
+        if (post is None or environ.get("CONTENT_TYPE") != JSON or not (length.isascii() and length.isdigit())
+                or int(length) > self._longest or not _secured(environ)):  # fmt: skip
+            return super().wsgi_app(environ, start_response)
+        try:
+            body = post(environ["wsgi.input"].read(int(length)))
+        except Exception as error:
+            with self.request_context(environ):
+                return self.make_response(self.handle_user_exception(error))(environ, start_response)
+        start_response("200 OK", [("Content-Type", JSON), ("Content-Length", str(len(body)))])
+        return [body]
 
 
 class Site:
@@ -30,10 +74,9 @@ class Site:
         """A refusal in the form that the service's clients read; counted."""
         raise NotImplementedError
 
-    def application(self, name: str, longest_body: int) -> Flask:
+    def application(self, name: str, longest_body: int, posts: Mapping[str, Post] = MappingProxyType({})) -> Application:
         """With /healthz, /livez, /readyz, /metrics and these refusals."""
-        app = Flask(name, static_folder=None)
-        app.config["MAX_CONTENT_LENGTH"] = longest_body
+        app = Application(name, longest_body, posts)
         for path, page in {**self.health.pages(), "/metrics": self._metrics}.items():
             rule = f"{path}<path:below>" if path.endswith("/") else path
             app.add_url_rule(rule, path, _without_arguments(partial(_shown, page)))
@@ -47,7 +90,8 @@ class Site:
 
     def _refused(self, error: HTTPException) -> Response:
         status = HTTPStatus(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)
-        made = self.error(status, f"{status.value} {status.phrase.lower()}: {request.path}")
+        told = error.description if isinstance(error, Refusal) else None
+        made = self.error(status, told or f"{status.value} {status.phrase.lower()}: {request.path}")
         if isinstance(allow := getattr(error, "valid_methods", None), list):
             made.headers["Allow"] = ", ".join(sorted(allow))
         return made
@@ -58,11 +102,21 @@ class Site:
         return self.error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
 
 
-def refusal(status: HTTPStatus) -> HTTPException:
-    """To be raised by a view."""
-    error = HTTPException()
-    error.code = status.value
-    return error
+def _posted(post: Post) -> Response:
+    """The long way to the same answer."""
+    if not _secured(request.environ):
+        raise Refusal(HTTPStatus.NOT_FOUND)
+    if request.mimetype != JSON:
+        raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+    if request.content_length is None:
+        raise Refusal(HTTPStatus.LENGTH_REQUIRED)
+    return Response(post(request.get_data(cache=False)), content_type=JSON)
+
+
+def _secured(environ: Mapping[str, Any]) -> bool:
+    """Nothing but gunicorn tells: then there is no TLS at all, as in tests."""
+    wire = environ.get("gunicorn.socket")
+    return wire is None or isinstance(wire, ssl.SSLSocket)
 
 
 def _shown(page: serving.Page) -> Response:
