@@ -4,7 +4,8 @@ Source: kubernetes v1.36.1 pkg/kubelet/status/generate.go and pkg/kubelet/kubele
 
 from __future__ import annotations
 
-from extender.api.meta import Json
+from extender.api.duration import format_duration
+from extender.api.meta import Json, key_of
 from extender.cluster.pod_rules import with_condition
 
 
@@ -33,14 +34,29 @@ def ended(pod: Json, now: str, exit_code: int) -> Json:
     }
 
 
-def restarted(pod: Json, now: str, exit_code: int) -> Json:
-    """Every container has terminated and runs again."""
+def crashed(pod: Json, now: str, exit_code: int, wait: float) -> Json:
+    """Every container has terminated and waits for its next start."""
     last = {"terminated": _terminated(pod, exit_code, now)}
+    status = _with_ready(pod["status"], False, "ContainersNotReady", now)
     statuses = []
     for each in pod["spec"].get("containers") or ():
-        status = _container(pod, each, {"running": {"startedAt": now}}, ready=True)
-        statuses.append({**status, "lastState": last, "restartCount": status["restartCount"] + 1})
-    return {"containerStatuses": statuses}
+        message = f"back-off {format_duration(wait)} restarting failed container={each['name']} pod={key_of(pod).name}"
+        waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+        statuses.append({**_container(pod, each, waiting, ready=False), "lastState": last})
+    return {"conditions": status["conditions"], "containerStatuses": statuses}
+
+
+def restarted(pod: Json, now: str, exit_code: int, *, ready: bool) -> Json:
+    """Every container has terminated, now or before it waited, and runs again."""
+    ended = {"terminated": _terminated(pod, exit_code, now)}
+    status = _with_ready(pod["status"], ready, "ContainersNotReady", now)
+    statuses = []
+    for each in pod["spec"].get("containers") or ():
+        before = _before(pod, each)
+        last = before["lastState"] if "waiting" in before.get("state", ()) else ended
+        again = _container(pod, each, {"running": {"startedAt": now}}, ready=ready)
+        statuses.append({**again, "lastState": last, "restartCount": again["restartCount"] + 1})
+    return {"conditions": status["conditions"], "containerStatuses": statuses}
 
 
 def orphaned(pod: Json, now: str) -> Json:
@@ -66,14 +82,18 @@ def _terminated(pod: Json, exit_code: int, now: str) -> Json:
     return {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": now}
 
 
+def _before(pod: Json, container: Json) -> Json:
+    """What was reported of the container last."""
+    return next((s for s in pod["status"].get("containerStatuses") or () if s.get("name") == container["name"]), {})
+
+
 def _container(pod: Json, container: Json, state: Json, *, ready: bool) -> Json:
-    before: Json = next((s for s in pod["status"].get("containerStatuses") or () if s.get("name") == container["name"]), {})
     return {
         "name": container["name"],
         "image": container.get("image", ""),
         "imageID": "",
         "ready": ready,
         "started": "running" in state,
-        "restartCount": before.get("restartCount", 0),
+        "restartCount": _before(pod, container).get("restartCount", 0),
         "state": state,
     }

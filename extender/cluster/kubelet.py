@@ -22,7 +22,17 @@ from extender.cluster.port import Cluster, Watch
 
 ORPHAN_SECONDS = 40.0  # kubernetes v1.36.1 pkg/controller/podgc, quarantineTime
 _CODE = re.compile(r"[0-9]{1,3}")
-_RESTART = 1.0  # seconds at least from one start of a container to the next, or time would stand still
+# Between the end of a container and its next start; forgotten once it has run for long (kubernetes v1.36.1 pkg/kubelet/kubelet.go
+# and k8s.io/client-go util/flowcontrol/backoff.go). The first restart comes at once.
+_FIRST_BACK_OFF, _LONGEST_BACK_OFF = 10.0, 300.0
+_FORGOTTEN_AFTER = 2 * _LONGEST_BACK_OFF
+
+
+class _BackOff(NamedTuple):
+    """What the next restart of a pod's containers has to wait, and when they started last."""
+
+    delay: float
+    started: Time
 
 
 class _Task(NamedTuple):
@@ -56,6 +66,7 @@ class Kubelet:
         self._started: dict[str, Time] = {}  # uid -> when it was told to start
         self._going: dict[str, Time] = {}  # uid -> when it will be gone
         self._ending: set[str] = set()
+        self._back_offs: dict[str, _BackOff] = {}  # by uid
         self._nodes: set[str] = set()
         self._on_node: dict[str, dict[str, Key]] = {}  # node -> the pods bound to it, by uid
         self._addresses = 0
@@ -143,6 +154,7 @@ class Kubelet:
         self._started.pop(uid, None)
         self._going.pop(uid, None)
         self._ending.discard(uid)
+        self._back_offs.pop(uid, None)
         self._on_node.get(pod["spec"].get("nodeName", ""), {}).pop(uid, None)
 
     # --- acting -------------------------------------------------------------------------------------------------------
@@ -151,8 +163,11 @@ class Kubelet:
         if pod["status"].get("phase") != "Pending" or "deletionTimestamp" in pod["metadata"]:
             return False
         self._addresses += 1
-        ready = not any(fnmatchcase(pod["metadata"]["name"], glob) for glob in self._not_ready)
+        ready = self._is_ready(pod)
         return self._report(pod, container_status.running(pod, self._now(), ready=ready, address=self._addresses))
+
+    def _is_ready(self, pod: Json) -> bool:
+        return not any(fnmatchcase(pod["metadata"]["name"], glob) for glob in self._not_ready)
 
     def _plan_end(self, pod: Json, uid: str) -> None:
         name = pod["metadata"]["name"]
@@ -184,9 +199,23 @@ class Kubelet:
         policy = pod["spec"].get("restartPolicy", "Always")
         if policy == "Never" or (policy == "OnFailure" and code == 0):
             return self._report(pod, container_status.ended(pod, self._now(), code))
-        self._started[pod["metadata"]["uid"]] = self._clock.now()
-        self._later(self._clock.now() + max(run_seconds(pod) or 0.0, _RESTART), self._exit, pod)
-        return self._report(pod, container_status.restarted(pod, self._now(), code))
+        uid, now = pod["metadata"]["uid"], self._clock.now()
+        last = self._back_offs.get(uid)
+        if last is None or now - last.started > _FORGOTTEN_AFTER:
+            self._back_offs[uid] = _BackOff(_FIRST_BACK_OFF, now)
+            return self._restart(pod)
+        self._back_offs[uid] = _BackOff(min(2 * last.delay, _LONGEST_BACK_OFF), now + last.delay)
+        self._later(now + last.delay, self._restart, pod)
+        return self._report(pod, container_status.crashed(pod, self._now(), code, last.delay))
+
+    def _restart(self, pod: Json) -> bool:
+        """The containers run again, until they end again."""
+        if not _runs(pod):
+            return False
+        now = self._clock.now()
+        self._started[pod["metadata"]["uid"]] = now
+        self._later(now + (run_seconds(pod) or 0.0), self._exit, pod)
+        return self._report(pod, container_status.restarted(pod, self._now(), exit_code(pod), ready=self._is_ready(pod)))
 
     def _remove(self, pod: Json) -> bool:
         if "deletionTimestamp" not in pod["metadata"]:

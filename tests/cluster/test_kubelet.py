@@ -165,17 +165,37 @@ def test_the_restart_policy(world: World, policy: str, code: str, phase: str) ->
     assert world.pods() == {"p": phase}
 
 
-def test_restarts_are_counted(world: World) -> None:
-    world.run(ending("p", "5", "1", "OnFailure"))
-    world.at(1 + 3 * 5)
-    assert world.pod()["status"]["containerStatuses"][0]["restartCount"] == 3
+BACK_OFF = {
+    "the first restart comes at once": ("5", 6, 1),
+    "the second after ten seconds, not yet": ("5", 11 + 9, 1),
+    "the second after ten seconds": ("5", 11 + 10, 2),
+    "the third after twenty": ("5", 26 + 20, 3),
+    "five minutes at most, and time goes on where it ends at once": ("0", 1 + 10 + 20 + 40 + 80 + 160 + 300 + 300, 8),
+    "whoever runs for more than ten minutes begins anew": ("601", 1 + 3 * 601, 3),
+    "whoever does not, does not": ("600", 1 + 2 * 600 + 9, 1),
+}
 
 
-def test_time_goes_on_although_a_pod_ends_at_once_again_and_again(world: World) -> None:
-    """A second at least between two starts."""
-    world.run(ending("p", "0", policy="Always"))
-    world.at(5)
-    assert world.pod()["status"]["containerStatuses"][0]["restartCount"] == 5
+@pytest.mark.parametrize(("runs", "at", "restarts"), BACK_OFF.values(), ids=BACK_OFF)
+def test_restarts_back_off(world: World, runs: str, at: float, restarts: int) -> None:
+    world.run(ending("p", runs, "1", "OnFailure"))
+    world.at(at)
+    assert world.pod()["status"]["containerStatuses"][0]["restartCount"] == restarts
+
+
+def test_what_a_pod_in_back_off_shows(world: World) -> None:
+    """It counts as Running, and is not ready; the last end is kept when it runs again."""
+    world.run(ending("p", "5", "3", "OnFailure"))
+    world.at(12)
+    waits = world.pod()["status"]
+    world.at(21)
+    runs = world.pod()["status"]
+    ready = [next(each["status"] for each in said["conditions"] if each["type"] == "Ready") for said in (waits, runs)]
+    assert (waits["phase"], ready) == ("Running", ["False", "True"])
+    state = waits["containerStatuses"][0]["state"]["waiting"]
+    assert state == {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container=main pod=p"}
+    last = [said["containerStatuses"][0]["lastState"]["terminated"] for said in (waits, runs)]
+    assert (last[0]["exitCode"], last[0]) == (3, last[1])
 
 
 def test_an_annotation_that_cannot_be_read_fails_the_pod(world: World) -> None:
