@@ -12,13 +12,23 @@ from extender.api.meta import POD, Json, Key, Kind, key_of
 class Bind:
     """Give a pod its node; `annotations` are merged into the pod's by the binding itself. `uid` guards against a namesake.
 
-    `before`: what must have been written first; where one of these fails the pod is not bound."""
+    `before`: what must have been written first; where one of these fails the pod is not bound. `awaits`: what somebody else
+    has to do then. Whoever carries operations out leaves such a pod unbound; it is bound when it is asked for anew without."""
 
     pod: Key
     node: str
     uid: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     before: tuple[Patch | PatchStatus, ...] = ()
+    awaits: ClaimsBound | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsBound:
+    """PersistentVolumeClaims that the volume controller has yet to bind, `seconds` after the writes at the latest."""
+
+    claims: tuple[Key, ...]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,7 @@ class Emit:
     uid: str = ""
 
 
+Prior = Patch | PatchStatus | ClaimsBound  # what has to come first where a pod is to be bound
 Operation = Bind | Evict | Create | Patch | PatchStatus | Delete | Emit
 
 

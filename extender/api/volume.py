@@ -117,6 +117,10 @@ class PersistentVolumeClaim(View, frozen=True):
         return _storage(self.spec.resources.requests, "spec.resources.requests")
 
     @property
+    def asks_for_storage(self) -> bool:
+        return STORAGE in (self.spec.resources.requests or {})
+
+    @property
     def storage_class(self) -> str:
         """Empty where it asks for none."""
         old = self.metadata.annotation(names.BETA_STORAGE_CLASS)

@@ -1,4 +1,4 @@
-"""What a status will show once our patch of it has been written, and whether a new state of an object is news at all.
+"""What an object will show once our patch of it has been written, and whether a new state of one is news at all.
 
 Both keep the scheduler from deciding anew on nothing: heartbeats of nodes and the echo of our own writes are no news."""
 
@@ -19,6 +19,11 @@ def with_status(seen: V, patch: Mapping[str, Any]) -> V:
     status: Any = getattr(seen, "status")  # noqa: B009
     after = _merged(msgspec.to_builtins(status), patch.get("status") or {})
     return msgspec.structs.replace(seen, status=msgspec.convert(after, type(status)))
+
+
+def after_patch(seen: V, patch: Mapping[str, Any]) -> V:
+    """The object after a merge patch of any of its fields."""
+    return msgspec.convert(_merged(msgspec.to_builtins(seen), patch), type(seen))
 
 
 def is_news(new: View, old: View | None) -> bool:

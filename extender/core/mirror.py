@@ -30,11 +30,12 @@ from extender.api.pod import Pod, sized
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view
+from extender.api.volume import CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.api.workload import ReplicaSet, ReplicationController, StatefulSet
 from extender.core import status as st
+from extender.core.assumed_facts import AssumedFacts
 from extender.core.assuming import is_news, with_status
 from extender.core.axis import Axis
-from extender.core.claim_facts import ClaimFacts
 from extender.core.columns import LabelColumns
 from extender.core.queue_facts import QueueFacts
 from extender.core.shapes import Shape, Shapes
@@ -57,7 +58,7 @@ class Mirror:
         self.jobs = JobTable()
         self.queues: dict[str, QueueFacts] = {}
         self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in _FACTS}
-        self._claims = ClaimFacts(self.facts[meta.RESOURCE_CLAIM])
+        self._assumed = AssumedFacts(self.facts)
         self.node_labels = LabelColumns()
         self.node_traits = NodeTraits()
         self.task_labels = LabelColumns()
@@ -90,8 +91,8 @@ class Mirror:
             return
         new = view(cls, obj)
         old = self._last_seen(kind, key)
-        if isinstance(new, ResourceClaim):
-            new = self._claims.seen(key, new)
+        if kind in AssumedFacts.KINDS:
+            new = self._assumed.seen(kind, key, new)
         if not is_news(new, old) or (old is None and isinstance(new, Pod) and not self._concerns(new)):
             return
         self.changes += 1
@@ -119,8 +120,8 @@ class Mirror:
 
     def _deleted(self, kind: Kind, key: Key) -> None:
         if kind in _FACTS:
-            if kind is meta.RESOURCE_CLAIM:
-                self._claims.gone(key)
+            if kind in AssumedFacts.KINDS:
+                self._assumed.gone(kind, key)
             if self.facts[kind].pop(key, None) is not None and kind is meta.PRIORITY_CLASS:
                 self._priorities_changed()
         elif kind in _DELETED:
@@ -274,7 +275,7 @@ class Mirror:
             match operation:
                 case Bind(pod=key, node=node, before=writes):
                     for write in writes:
-                        self._claims.assume(write)
+                        self._assumed.assume(write)
                     self._move(key, st.BINDING, self.nodes.row_of(node, len(self.axis)))
                 case Evict(pod=key):
                     row = self.tasks.rows.get(key)
@@ -304,7 +305,7 @@ class Mirror:
         """A write failed: the task, and its claims, are again what the watch last showed."""
         if isinstance(operation, Bind):
             for write in operation.before:
-                self._claims.forget(write)
+                self._assumed.forget(write)
         if isinstance(operation, Bind | Evict):
             row = self.tasks.rows.get(operation.pod)
             pod = self.tasks.pod[row] if row is not None else None
@@ -359,6 +360,12 @@ _CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
     meta.NODE: (Node, Mirror.node_changed),
     meta.POD: (Pod, Mirror.pod_changed),
     meta.POD_GROUP: (PodGroup, Mirror.group_changed),
+    meta.PV: PersistentVolume,
+    meta.PVC: PersistentVolumeClaim,
+    meta.STORAGE_CLASS: StorageClass,
+    meta.CSI_NODE: CsiNode,
+    meta.CSI_DRIVER: CsiDriver,
+    meta.CSI_STORAGE_CAPACITY: CsiStorageCapacity,
     meta.QUEUE: (Queue, Mirror.queue_changed),
 }
 _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
@@ -367,6 +374,9 @@ _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
     meta.POD_GROUP: Mirror.group_deleted,
     meta.QUEUE: Mirror.queue_deleted,
 }
-# Claims and devices are followed where the configuration asks for it (Conf.kinds): not every API server has them.
-_ALWAYS = tuple(kind for kind in _FACTS if kind.group != meta.RESOURCE_CLAIM.group)
+# Claims, devices and volumes are followed where the configuration asks for it (Conf.kinds).
+VOLUMES: tuple[Kind, ...] = (
+    meta.PV, meta.PVC, meta.STORAGE_CLASS, meta.CSI_NODE, meta.CSI_DRIVER, meta.CSI_STORAGE_CAPACITY,
+)  # fmt: skip
+_ALWAYS = tuple(kind for kind in _FACTS if kind.group != meta.RESOURCE_CLAIM.group and kind not in VOLUMES)
 FOLLOWED: tuple[Kind, ...] = (*_ALWAYS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from extender.api.operations import Bind, Evict
+from extender.api.operations import Bind, ClaimsBound, Evict
 from extender.core import status as st
 
 if TYPE_CHECKING:
@@ -92,8 +92,10 @@ class Statement:
         ssn = self._ssn
         pod = ssn.tasks.pod[task]
         assert pod is not None
-        before = tuple(ssn.before_bind(task))
-        return Bind(ssn.task_key(task), ssn.nodes.name[node], pod.metadata.uid, before=before)
+        first = ssn.before_bind(task)
+        writes = tuple(each for each in first if not isinstance(each, ClaimsBound))
+        awaits = next((each for each in first if isinstance(each, ClaimsBound)), None)
+        return Bind(ssn.task_key(task), ssn.nodes.name[node], pod.metadata.uid, before=writes, awaits=awaits)
 
     def _evict(self, step: _Step) -> Evict:
         ssn = self._ssn

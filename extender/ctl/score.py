@@ -21,13 +21,12 @@ from extender.api.node import Node
 from extender.api.pod import PENDING, RUNNING, Pod
 from extender.api.views import View, decode, view
 from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
-from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.mirror import FOLLOWED, VOLUMES, Mirror
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
 from extender.ctl.loading import Found, load
 
-# What a question may hold besides nodes and pods. Of volumes nothing is judged yet.
-_OBJECTS = (meta.NAMESPACE, meta.SERVICE, meta.PV, meta.PVC, meta.STORAGE_CLASS, meta.CSI_NODE, meta.CSI_DRIVER)
+_OBJECTS = (meta.NAMESPACE, meta.SERVICE, *VOLUMES)  # what a question may hold besides nodes and pods
 _BY_NAME = {kind.name: kind for kind in _OBJECTS}
 
 
@@ -161,7 +160,7 @@ def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
     for found in load(paths).found:
         kind = kind_of(found.manifest)
         obj = _in_namespace(found.manifest) if kind.namespaced else found.manifest
-        if kind not in FOLLOWED or (kind is meta.POD and key_of(obj) == pod.metadata.key):
+        if kind not in (*FOLLOWED, *VOLUMES) or (kind is meta.POD and key_of(obj) == pod.metadata.key):
             continue
         try:
             _add(mirror, kind, obj)

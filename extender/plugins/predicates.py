@@ -2,8 +2,9 @@
 
 pods on the node, NodeUnschedulable, NodeAffinity, TaintToleration, NodePorts look at one node at a time; InterPodAffinity and
 PodTopologySpread look across nodes, at pods that this session has placed, promised room or evicted, too; DynamicResources at
-devices, which nodes may share, and it writes who got them before a pod is bound.
-The rules are in core/kube and core/dra. Source: volcano ed72c7c, pkg/scheduler/plugins/predicates/predicates.go."""
+devices, which nodes may share, and VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone at volumes: what was given
+to a pod is written before it is bound.
+The rules are in core/kube, core/dra and core/volumes. Source: volcano ed72c7c, pkg/scheduler/plugins/predicates/predicates.go."""
 
 from __future__ import annotations
 
@@ -12,19 +13,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from extender.api.meta import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, Kind
-from extender.api.operations import Patch, PatchStatus
+from extender.api.operations import Prior
 from extender.api.pod import PodSpec
 from extender.core.axis import PODS, BoolN
 from extender.core.dra.filter import ClaimFilter
 from extender.core.kube import inter_pod_affinity, node_affinity, ports, taints, topology_spread, unschedulable
 from extender.core.kube.neighbours import DomainCounts, Neighbours
 from extender.core.kube.pod_terms import Lookers
+from extender.core.mirror import VOLUMES
 from extender.core.plugin import Across, Arguments, At, Change, Plugin, Refusal, TaskClass
 from extender.core.session import Session
 from extender.core.snapshot import Nodes
+from extender.core.volumes.filter import Objection, VolumeFilter
+from extender.core.volumes.needed import ALL
 
 TOO_MANY_PODS = "node(s) pod number exceeded"
 FILTER_TIMEOUT = "dynamicresources.filterTimeoutSeconds"
+BIND_TIMEOUT = "volumebinding.bindTimeoutSeconds"
 _TRIES_A_SECOND = 10_000  # what bounds the search for devices, so that its answer does not depend on the machine
 
 # Filters that look at nodes only: one answer a session for all pods that say the same. Evictions cannot cure these refusals.
@@ -44,6 +49,8 @@ class PredicatesArgs:
     topology_spread: bool = True
     claims: bool = True  # devices by ResourceClaim; as the feature gate DynamicResourceAllocation, on since Kubernetes 1.34
     claim_tries: int = 10 * _TRIES_A_SECOND  # how long the search for devices on a node may go on
+    volumes: frozenset[str] = ALL  # plugins of kube-scheduler for volumes that are switched on
+    bind_timeout: float = 600.0  # seconds until a pod whose claims nobody binds is given up
 
 
 @dataclass(slots=True, eq=False)
@@ -61,14 +68,8 @@ class Predicates(Plugin[PredicatesArgs]):
 
     @classmethod
     def parse(cls, arguments: Arguments) -> PredicatesArgs:
-        # The cache of predicates saves nothing here, where a class is judged once; volumes are not judged yet.
-        for unused in ("CacheEnable", "NodeVolumeLimitsEnable", "VolumeZoneEnable", "VolumeBindingEnable"):
-            arguments.boolean(f"predicate.{unused}", True)
-        seconds = arguments.integer(FILTER_TIMEOUT, 10)
-        if seconds < 0:
-            arguments.warn(FILTER_TIMEOUT, f"must not be negative, not {seconds}")
-            seconds = 10
-        arguments.integer("volumebinding.bindTimeoutSeconds", 600)
+        arguments.boolean("predicate.CacheEnable", False)  # it would save nothing: a class is judged once
+        # Points for volumes count only with a feature gate of Kubernetes that is off.
         arguments.integer("volumebinding.weight", 1)
         arguments.anything("volumebinding.shape")
         return PredicatesArgs(
@@ -78,12 +79,15 @@ class Predicates(Plugin[PredicatesArgs]):
             pod_affinity=arguments.boolean("predicate.PodAffinityEnable", True),
             topology_spread=arguments.boolean("predicate.PodTopologySpreadEnable", True),
             claims=arguments.boolean("predicate.DynamicResourceAllocationEnable", True),
-            claim_tries=_TRIES_A_SECOND * seconds,
+            claim_tries=_TRIES_A_SECOND * _seconds(arguments, FILTER_TIMEOUT, 10),
+            volumes=frozenset(plugin for plugin in ALL if arguments.boolean(f"predicate.{plugin}Enable", True)),
+            bind_timeout=float(_seconds(arguments, BIND_TIMEOUT, 600)),
         )
 
     @classmethod
     def follows(cls, args: PredicatesArgs) -> tuple[Kind, ...]:
-        return (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_CLASS) if args.claims else ()
+        devices = (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_CLASS) if args.claims else ()
+        return (*devices, *VOLUMES) if args.volumes else devices
 
     def open(self, ssn: Session) -> None:
         self._neighbours = Neighbours(ssn.snapshot)
@@ -91,10 +95,13 @@ class Predicates(Plugin[PredicatesArgs]):
         self._ports: dict[int, list[ports.HostPort]] | None = None
         self._static: dict[Hashable, list[tuple[str, BoolN]]] = {}
         self._claims = ClaimFilter(ssn, self.args.claim_tries) if self.args.claims else None
+        self._volumes = VolumeFilter(ssn.snapshot, self._neighbours, self.args.volumes)
 
     def distinguish(self, ssn: Session, task: int) -> Hashable:
         del ssn
-        return self._claims.distinguish(task) if self._claims is not None else None
+        devices = self._claims.distinguish(task) if self._claims is not None else None
+        volumes = self._volumes.distinguish(task)
+        return devices if volumes is None else (devices, volumes)
 
     def pre_predicate(self, ssn: Session, cls: TaskClass) -> str | None:
         del ssn
@@ -102,6 +109,9 @@ class Predicates(Plugin[PredicatesArgs]):
             return f"plugin DynamicResources pre-predicates failed {problem}"
         if self.args.node_affinity and node_affinity.names(cls.spec) == frozenset():
             return f"plugin NodeAffinity pre-predicates failed {node_affinity.CONFLICT}"
+        unusable = self._volumes.problem(cls)
+        if unusable is not None:
+            return f"plugin {unusable.plugin} pre-predicates failed {unusable.text}"
         return None
 
     def predicate(self, ssn: Session, cls: TaskClass, at: At) -> list[Refusal]:
@@ -118,12 +128,16 @@ class Predicates(Plugin[PredicatesArgs]):
             taken = (found.ports.counts[at.rows + 1] > 0) | (at.extra > 0)
             if taken.any():
                 refusals.append(Refusal(ports.REASON, taken, plugin=self.name))
+        crowded = self._volumes.crowded(cls, at.rows, at.extra)
+        if crowded is not None and crowded.mask.any():
+            refusals.append(_refusal(crowded))
         return refusals
 
     def predicate_across(self, ssn: Session, cls: TaskClass) -> list[Refusal] | None:
         found = self._found(ssn, cls)
         unserved = self._claims.refusals(cls) if self._claims is not None else None
-        if found.affinity is None and found.spread is None and unserved is None:
+        volumes = self._volumes.changes(cls)
+        if found.affinity is None and found.spread is None and unserved is None and not volumes:
             return None
         refusals: list[Refusal] = []
 
@@ -138,6 +152,8 @@ class Predicates(Plugin[PredicatesArgs]):
             missing, skewed = found.spread.refused()
             refuse(topology_spread.MISSING_REASON, missing, True)
             refuse(topology_spread.REASON, skewed)
+        if volumes:
+            refusals += [_refusal(each) for each in self._volumes.passing(cls) if each.mask.any()]
         return [*refusals, *(unserved or ())]
 
     def batch_node_order(self, ssn: Session, cls: TaskClass, feasible: BoolN) -> Across | None:
@@ -146,21 +162,24 @@ class Predicates(Plugin[PredicatesArgs]):
         points = self._claims.points(cls, feasible) if self._claims is not None else None
         return Across(points, moves=True) if points is not None else None
 
-    def before_bind(self, ssn: Session, task: int) -> list[Patch | PatchStatus]:
+    def before_bind(self, ssn: Session, task: int) -> list[Prior]:
         del ssn
-        return self._claims.before_bind(task) if self._claims is not None else []
+        devices = self._claims.before_bind(task) if self._claims is not None else []
+        return [*devices, *self._volumes.before_bind(task, self.args.bind_timeout)]
 
     def allocated(self, ssn: Session, change: Change) -> None:
         del ssn
         self._neighbours.moves.add(change.tasks, change.nodes, 1)
         if self._claims is not None:
             self._claims.take(change)
+        self._volumes.take(change)
 
     def deallocated(self, ssn: Session, change: Change) -> None:
         del ssn
         self._neighbours.moves.add(change.tasks, change.nodes, -1)
         if self._claims is not None:
             self._claims.give_back(change)
+        self._volumes.give_back(change)
 
     # --- once a class -------------------------------------------------------------------------------------------------------
 
@@ -174,7 +193,7 @@ class Predicates(Plugin[PredicatesArgs]):
         if self._lookers is None:
             self._lookers = Lookers(self._neighbours)
         return _Found(
-            self._static_refusals(cls.spec, ssn.nodes),
+            [*self._static_refusals(cls.spec, ssn.nodes), *((each.reason, each.mask) for each in self._volumes.lasting(cls))],
             self._port_holders(cls) if self.args.ports else None,
             inter_pod_affinity.rules(cls, self._neighbours, self._lookers) if self.args.pod_affinity else None,
             topology_spread.rules(cls, self._neighbours) if self.args.topology_spread else None,
@@ -199,3 +218,16 @@ class Predicates(Plugin[PredicatesArgs]):
         if self._ports is None:
             self._ports = ports.by_shape(self._neighbours.snapshot.shapes)
         return ports.holders(wanted, self._ports, self._neighbours)
+
+
+def _refusal(said: Objection) -> Refusal:
+    """Volumes are made and freed without any eviction: what they refuse is no reason to say never."""
+    return Refusal(said.reason, said.mask, said.unresolvable, Predicates.name, for_now=said.unresolvable)
+
+
+def _seconds(arguments: Arguments, key: str, default: int) -> int:
+    seconds = arguments.integer(key, default)
+    if seconds < 0:
+        arguments.warn(key, f"must not be negative, not {seconds}")
+        return default
+    return seconds

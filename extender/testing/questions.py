@@ -2,8 +2,8 @@
 
     questions(seed, count) -> dicts {"id", "nodes", "pods", "objects", "pod"}
 
-They use all of what kube-scheduler's filters and scorers look at, except volumes. Values come from small pools, so that
-selectors match often and several rules meet in one question."""
+They use all of what kube-scheduler's filters and scorers look at; storage is in volume_questions.py. Values come from small
+pools, so that selectors match often and several rules meet in one question."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from extender.api.meta import Json
+from extender.testing.volume_questions import Storage
 
 T = TypeVar("T")
 _NAMESPACES = ("blue", "green", "red")
@@ -38,7 +39,7 @@ class _Maker:
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
-        themes = ("taints", "node affinity", "pod affinity", "spread", "ports", "images", "tight")
+        themes = ("taints", "node affinity", "pod affinity", "spread", "ports", "images", "tight", "volumes")
         self.themes = set(rng.sample(themes, rng.randint(1, 4)))
         self.has_all = rng.random() < 0.6  # every node has some of each resource
 
@@ -60,7 +61,15 @@ class _Maker:
         names = [node["metadata"]["name"] for node in nodes]
         size = self.rng.choice((0, 2, 5, 10, 20, 30, 40))
         pods = [self.running(i, self.rng.choice(names)) for i in range(size)]
-        return {"nodes": nodes, "pods": pods, "objects": self.objects(), "pod": self.asked(names)}
+        asked, objects = self.asked(names), self.objects()
+        if self.maybe(0.1, "volumes"):
+            storage = Storage(self.rng, names)
+            storage.mount(asked, asked=True)
+            for pod in pods:
+                if self.maybe(0.3):
+                    storage.mount(pod, asked=False)
+            objects += storage.objects
+        return {"nodes": nodes, "pods": pods, "objects": objects, "pod": asked}
 
     def node(self, i: int) -> Json:
         rng, name = self.rng, f"n{i}"

@@ -1,6 +1,6 @@
 """What kube-scheduler's default profile says about one pod: which filter refuses each node, and every scorer's points.
 
-Plugins in the profile's order; the first that refuses a node speaks for it. Left out: plugins for volumes, claims and
+Plugins in the profile's order; the first that refuses a node speaks for it. Left out: plugins for claims of devices and for
 declared features, which refuse nothing to a pod without them. Source: k8s.io/kubernetes v1.36.1,
 pkg/scheduler/apis/config/v1/default_plugins.go."""
 
@@ -30,6 +30,8 @@ from extender.core.kube.neighbours import Neighbours
 from extender.core.kube.pod_terms import Lookers
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
+from extender.core.volumes.filter import VolumeFilter
+from extender.core.volumes.needed import BINDING, RESTRICTIONS, ZONE
 
 WEIGHTS = {
     "TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 1, "PodTopologySpread": 2, "InterPodAffinity": 2,
@@ -91,14 +93,8 @@ def judge(snapshot: Snapshot, cls: TaskClass, wanted_node: str = "") -> Judgemen
 
 def _filters(snapshot: Snapshot, cls: TaskClass, wanted_node: str, pods: Neighbours, lookers: Lookers) -> Iterator[Refusal]:
     nodes, spec = snapshot.nodes, cls.spec
-    named = node_affinity.names(spec)
-    if named is not None:
-        rows = [nodes.rows[name] for name in named if name in nodes.rows]
-        others = np.ones(len(nodes), dtype=bool)
-        others[rows] = False
-        if not named:
-            yield Refusal("NodeAffinity", UNRESOLVABLE, node_affinity.CONFLICT, others)
-        yield Refusal("PreFilter", UNSCHEDULABLE, "", others)
+    volumes = VolumeFilter(snapshot, pods)
+    yield from _of_the_pod(snapshot, cls, volumes)
     for plugin, reason, mask in (
         ("NodeUnschedulable", unschedulable.REASON, unschedulable.refused(spec, nodes)),
         ("NodeName", node_name.REASON, node_name.refused(wanted_node, nodes)),
@@ -112,6 +108,7 @@ def _filters(snapshot: Snapshot, cls: TaskClass, wanted_node: str, pods: Neighbo
         held = ports.holders(wanted, ports.by_shape(snapshot.shapes), pods)
         yield Refusal("NodePorts", UNSCHEDULABLE, ports.REASON, held.counts[1:] > 0)
     yield from _short(snapshot, cls)
+    yield from _by_volumes(snapshot, cls, volumes)
     spread = topology_spread.rules(cls, pods)
     if spread is not None:
         missing, skewed = spread.refused()
@@ -121,6 +118,36 @@ def _filters(snapshot: Snapshot, cls: TaskClass, wanted_node: str, pods: Neighbo
     if affinity is not None:
         for reason, unresolvable, mask in affinity.refused():
             yield Refusal("InterPodAffinity", UNRESOLVABLE if unresolvable else UNSCHEDULABLE, reason, mask)
+
+
+def _of_the_pod(snapshot: Snapshot, cls: TaskClass, volumes: VolumeFilter) -> Iterator[Refusal]:
+    """What is refused before any single node is looked at (PreFilter)."""
+    nodes = snapshot.nodes
+    everything = np.ones(len(nodes), dtype=bool)
+    named, problem = node_affinity.names(cls.spec), volumes.problem(cls)
+    if named is not None and not named:
+        yield Refusal("NodeAffinity", UNRESOLVABLE, node_affinity.CONFLICT, everything)
+    if problem is not None:
+        yield Refusal(problem.plugin, UNRESOLVABLE, problem.text, everything)
+    if named is not None:
+        others = everything.copy()
+        others[[nodes.rows[name] for name in named if name in nodes.rows]] = False
+        yield Refusal("PreFilter", UNSCHEDULABLE, "", others)
+
+
+def _by_volumes(snapshot: Snapshot, cls: TaskClass, volumes: VolumeFilter) -> Iterator[Refusal]:
+    lasting = volumes.lasting(cls)
+    passing = list(volumes.passing(cls)) if volumes.changes(cls) else []
+    rows = np.arange(len(snapshot.nodes))
+    crowded = volumes.crowded(cls, rows, np.zeros_like(rows))
+    in_order = [
+        *(each for each in passing if each.plugin == RESTRICTIONS),
+        *([crowded] if crowded is not None else []),
+        *(each for each in (*lasting, *passing) if each.plugin == BINDING),
+        *(each for each in lasting if each.plugin == ZONE),
+    ]
+    for each in in_order:
+        yield Refusal(each.plugin, UNRESOLVABLE if each.unresolvable else UNSCHEDULABLE, each.reason, each.mask)
 
 
 def _short(snapshot: Snapshot, cls: TaskClass) -> Iterator[Refusal]:

@@ -1,0 +1,119 @@
+"""Attached: the volumes of CSI drivers that pods hold on each node, against what the node can have.
+
+A volume counts once on a node, however many pods there use it. Source: kube-scheduler v1.36.1, nodevolumelimits/csi.go."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from extender.api import meta
+from extender.api.pod import Pod
+from extender.api.volume import CsiNode
+from extender.core.axis import BoolN, IntN
+from extender.core.kube.neighbours import Neighbours
+from extender.core.volumes.needed import is_of, mounts
+from extender.core.volumes.stock import Stock
+
+TOO_MANY = "node(s) exceed max volume count"
+_NO_LIMIT = np.iinfo(np.int64).max
+
+
+class VolumeId(NamedTuple):
+    driver: str
+    handle: str
+
+
+def volumes_of(pod: Pod, stock: Stock) -> set[VolumeId]:
+    """Those of its claims; a volume that is yet to be found or made goes by its claim, and by the provisioner of its class."""
+    found = set()
+    for mount in mounts(pod):
+        claim = stock.claim(mount.key)
+        if claim is None or (mount.own and not is_of(claim, pod)):
+            continue
+        volume = stock.volume(claim.spec.volume_name) if claim.spec.volume_name else None
+        if volume is not None:
+            if volume.spec.csi is not None and volume.spec.csi.driver and volume.spec.csi.volume_handle:
+                found.add(VolumeId(volume.spec.csi.driver, volume.spec.csi.volume_handle))
+        elif claim.storage_class and (storage := stock.storage_class(claim.storage_class)) is not None and storage.provisioner:
+            found.add(VolumeId(storage.provisioner, f"claim {mount.key}"))
+    return found
+
+
+class Attached:
+    """Counts begin with the snapshot and catch up with the session's moves when they are next asked for."""
+
+    def __init__(self, neighbours: Neighbours, stock: Stock) -> None:
+        self._neighbours, self._stock = neighbours, stock
+        self._limits = _limits(neighbours)
+        self._counts: dict[str, IntN] = {driver: np.zeros(len(neighbours.nodes), dtype=np.int64) for driver in self._limits}
+        self._on: dict[VolumeId, Counter[int]] = defaultdict(Counter)  # volume -> node row -> pods
+        self._seen = 0
+        self._started = False
+
+    def limited(self, volumes: set[VolumeId]) -> list[VolumeId]:
+        """Those of drivers that some node has a limit for."""
+        return sorted(volume for volume in volumes if volume.driver in self._limits)
+
+    def refused(self, volumes: Sequence[VolumeId], rows: IntN, extra: IntN, *, own: bool) -> BoolN:
+        """(K,) node rows that cannot have these as well, with `extra` pods alike assumed there already.
+
+        `own`: each of those has as many of its own; otherwise they share these, and have attached them."""
+        self._catch_up()
+        mask: BoolN = np.zeros(len(rows), dtype=bool)
+        for driver, number in Counter(volume.driver for volume in volumes).items():
+            more = number + (extra * number if own else 0)
+            for volume in volumes:
+                if volume.driver == driver:
+                    more = more - self._has(volume)[rows]
+            mask |= (more > 0) & (self._counts[driver][rows] + more > self._limits[driver][rows])
+        return mask if own else mask & (extra == 0)
+
+    def _has(self, volume: VolumeId) -> BoolN:
+        mask = np.zeros(len(self._neighbours.nodes), dtype=bool)
+        mask[[row for row, pods in self._on[volume].items() if pods]] = True
+        return mask
+
+    # --- counting ---------------------------------------------------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        if not self._started:
+            self._started = True
+            shapes, tasks, here = self._neighbours.snapshot.shapes, self._neighbours.tasks, self._neighbours.here
+            mounting = [
+                i for i, shape in enumerate(shapes) if shape is not None and any(v.claimed for v in shape.spec.volumes or ())
+            ]
+            for task in here[np.isin(tasks.shape[here], mounting)].tolist():
+                self._move(task, int(tasks.node[task]), +1)
+        moves = self._neighbours.moves
+        for i in range(self._seen, len(moves.tasks)):
+            self._move(moves.tasks[i], moves.nodes[i], moves.signs[i])
+        self._seen = len(moves.tasks)
+
+    def _move(self, task: int, row: int, sign: int) -> None:
+        pod = self._neighbours.tasks.pod[task]
+        if pod is None or not pod.spec.volumes:
+            return
+        for volume in self.limited(volumes_of(pod, self._stock)):
+            pods = self._on[volume]
+            before = pods[row]
+            pods[row] += sign
+            self._counts[volume.driver][row] += (pods[row] > 0) - (before > 0)
+
+
+def _limits(neighbours: Neighbours) -> dict[str, IntN]:
+    """Driver -> (N,) how many of its volumes each node can have."""
+    nodes, found = neighbours.nodes, {}
+    for key, on in neighbours.snapshot.facts[meta.CSI_NODE].items():
+        row = nodes.rows.get(key.name)
+        if row is None or not isinstance(on, CsiNode):
+            continue
+        for driver in on.spec.drivers or ():
+            if driver.allocatable is not None and driver.allocatable.count is not None:
+                if driver.name not in found:
+                    found[driver.name] = np.full(len(nodes), _NO_LIMIT, dtype=np.int64)
+                found[driver.name][row] = driver.allocatable.count
+    return found
