@@ -5,6 +5,7 @@ listeners, and a folder in which their metrics are summed."""
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
@@ -128,6 +129,8 @@ class Server(BaseApplication):  # type: ignore[misc]
         return create_app(site, plan.settings.enabled)
 
     def _begin(self) -> None:
+        gc.collect()
+        gc.freeze()  # what is there by now stays: looking through it takes milliseconds in which nobody is answered
         for start in self._background:
             start()
 

@@ -14,6 +14,7 @@ import click
 from extender.api.errors import PumiceError, UsageError
 from extender.ctl.bench import bench
 from extender.ctl.bench_cluster import cluster
+from extender.ctl.bench_webhook import webhook
 from extender.ctl.run import run
 from extender.ctl.score import score
 from extender.ctl.up import down, up
@@ -42,6 +43,7 @@ def pumice() -> None:
 for command in (run, score, up, down, bench):
     pumice.add_command(command)
 bench.add_command(cluster)
+bench.add_command(webhook)
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
@@ -24,7 +23,9 @@ from certs.issue import read
 from certs.stock import Stock, restock
 from extender.api.meta import QUEUE
 from extender.cluster.clock import SystemClock
+from extender.ctl.measuring import webhook
 from tests.webhook.reviews import UID, job, review
+from webhook.metrics import FOLDER
 
 CLOCK = SystemClock()
 PATIENCE = 60.0  # seconds; the machine may be busy
@@ -89,9 +90,11 @@ def free_ports(count: int) -> list[int]:
 def start(where: Path) -> Running:
     folder.save(where, restock(Stock(), ["localhost"], CLOCK.now()))
     port, health_port = free_ports(2)
-    command = [sys.executable, str(Path(__file__).with_name("server.py")), str(where), str(port), str(health_port)]
+    (where / "metrics").mkdir()
+    environ = {**os.environ, FOLDER: str(where / "metrics")}
     with (where / "log").open("wb") as log:
-        running = Running(subprocess.Popen(command, stdout=log, stderr=log), where, port, health_port)
+        process = subprocess.Popen(webhook.command(where, port, health_port, 2), stdout=log, stderr=log, env=environ)
+    running = Running(process, where, port, health_port)
     until = CLOCK.now() + PATIENCE
     while CLOCK.now() < until and running.process.poll() is None:
         with suppress(OSError):

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +26,15 @@ class Usage:
 
 
 class Child:
-    """Runs from construction to `end`. What it says goes to the file `log`. Raises OSError where it cannot be started."""
+    """Runs from construction to `end`. What it says goes to the file `log`; `environ` is added to the environment.
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    Raises OSError where it cannot be started."""
+
+    def __init__(self, command: Sequence[str], log: Path, environ: Mapping[str, str] | None = None) -> None:
         self.log = log
         with log.open("wb") as out:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                             env={**os.environ, **(environ or {})})  # fmt: skip
         self._used: tuple[float, float] | None = None  # CPU seconds, peak as the system tells it; once it has ended
         self._peak = 0.0
 
@@ -43,10 +46,12 @@ class Child:
 
     def cpu_seconds(self) -> float:
         """Until now."""
-        if self._used is not None:
-            return self._used[0]
-        fields = self._proc("stat").rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / _TICKS if fields else 0.0
+        return self._used[0] if self._used is not None else _cpu_seconds(self._process.pid)
+
+    def workers_cpu_seconds(self) -> float:
+        """Until now, of the processes that it has started and that still run."""
+        children = _proc(self._process.pid, f"task/{self._process.pid}/children")
+        return sum(_cpu_seconds(int(pid)) for pid in children.split())
 
     def resident_mebibytes(self) -> float:
         return self._memory("VmRSS")
@@ -77,14 +82,20 @@ class Child:
             self._used = used.ru_utime + used.ru_stime, used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
 
     def _memory(self, name: str) -> float:
-        for line in self._proc("status").splitlines():
+        for line in _proc(self._process.pid, "status").splitlines():
             if line.startswith(f"{name}:"):
                 return int(line.split()[1]) / 1024
         return 0.0
 
-    def _proc(self, name: str) -> str:
-        """Empty where the system has no /proc, and where the process is gone."""
-        try:
-            return Path(f"/proc/{self._process.pid}/{name}").read_text()
-        except OSError:
-            return ""
+
+def _cpu_seconds(pid: int) -> float:
+    fields = _proc(pid, "stat").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / _TICKS if fields else 0.0
+
+
+def _proc(pid: int, name: str) -> str:
+    """Empty where the system has no /proc, and where the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:
+        return ""

@@ -45,7 +45,11 @@ def as_json(nodes: int, stages: Sequence[Stage | Idle]) -> Json:
 
 def lines(nodes: int, stages: Sequence[Stage | Idle]) -> list[str]:
     """A row for each figure, a column for each stage."""
-    columns = [_column(nodes, stage, stages) for stage in stages]
+    return table([_column(nodes, stage, stages) for stage in stages])
+
+
+def table(columns: Sequence[Mapping[str, str]]) -> list[str]:
+    """Columns by the names of their rows; what one of them lacks is a dash."""
     names = dict.fromkeys(name for column in columns for name in column)
     rows = [[name, *(column.get(name, "-") for column in columns)] for name in names]
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns) + 1)]

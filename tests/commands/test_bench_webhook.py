@@ -1,0 +1,75 @@
+"""`pumice bench webhook`: its parts, and a short measurement of the webhook itself."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from certs import folder
+from certs.stock import Stock, restock
+from extender.api.errors import PumiceError
+from extender.api.meta import JOB
+from extender.cluster.clock import SystemClock
+from extender.ctl import bench_webhook
+from extender.ctl.bench_webhook import Stage, lines
+from extender.ctl.measuring.reviews import PATH, Sent, Target, by_threads, by_wrk, review
+from webhook.review import read, request_of
+from webhook.routes import BY_PATH
+
+
+def test_the_review_is_one_that_the_webhook_reads() -> None:
+    asked = request_of(read(review()), BY_PATH[PATH.partition("?")[0]])
+    assert (asked.kind, asked.key.name, asked.dry_run) == (JOB, "train", False)
+
+
+def test_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without wrk, which not everybody has. No review fails, not even while the certificate is replaced."""
+    monkeypatch.setattr(bench_webhook.shutil, "which", lambda _: None)
+    monkeypatch.setattr(bench_webhook, "RENEW_EVERY", 0.2)
+    ran = CliRunner().invoke(bench_webhook.webhook, "--seconds 1 --rate 100 --connections 2 --workers 1 --renew -o json")
+    assert ran.exit_code == 0, ran.output
+    assert "wrk is not on PATH" in ran.stderr
+    stages = orjson.loads(ran.stdout)
+    assert [stage["name"] for stage in stages] == ["full speed, no wrk", "100/s", "100/s, renewing"]
+    assert [stage["sent"]["failures"] for stage in stages] == [0, 0, 0]
+    assert stages[1]["sent"]["reviews"] == pytest.approx(100, abs=1)
+    assert stages[2]["renewals"] >= 1
+
+
+def program(where: Path, says: str) -> str:
+    """Stands in for wrk."""
+    made = where / "wrk"
+    made.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit 3\n")
+    made.chmod(made.stat().st_mode | stat.S_IXUSR)
+    return str(made)
+
+
+def test_what_wrk_tells(tmp_path: Path) -> None:
+    told = {"reviews": 900, "seconds": 2.0, "failures": 4, "milliseconds": [1.5, 9.0]}
+    wrk = program(tmp_path, f"Running 2s test\n\n{json.dumps(told)}")
+    assert by_wrk(wrk, Target(1, tmp_path / "ca.crt"), 8, 2.0, tmp_path) == Sent(900, 2.0, 4, (1.5, 9.0))
+    assert "AdmissionReview" in (tmp_path / "review.lua").read_text()
+
+
+def test_a_wrk_that_fails_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PumiceError, match=r"wrk ended with 3:\nunable to connect"):
+        by_wrk(program(tmp_path, "unable to connect"), Target(1, tmp_path / "ca.crt"), 8, 2.0, tmp_path)
+
+
+def test_a_webhook_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    folder.save(tmp_path, restock(Stock(), ["localhost"], SystemClock().now()))
+    with pytest.raises(PumiceError, match="no review was answered: ConnectionRefusedError"):
+        by_threads(Target(bench_webhook._free_port(), tmp_path / "ca.crt"), 1, 0.05)
+
+
+def test_the_table() -> None:
+    stages = [Stage("full speed", Sent(4000, 2.0, 0, (1.234, 5.0)), 217.4), Stage("500/s", Sent(10, 1.0, 3, (1.0, 2.0)), None, 2)]
+    rows = [line.split() for line in lines(stages)]
+    assert ["reviews", "a", "second", "2,000", "10"] in rows
+    assert ["CPU", "a", "review,", "us", "217", "-"] in rows
+    assert ["failures", "0", "3"] in rows
