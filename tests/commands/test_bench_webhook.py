@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def test_the_review_is_one_that_the_webhook_reads() -> None:
 
 def test_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without wrk, which not everybody has. No review fails, not even while the certificate is replaced."""
-    monkeypatch.setattr(bench_webhook.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(bench_webhook, "RENEW_EVERY", 0.2)
     ran = CliRunner().invoke(bench_webhook.webhook, "--seconds 1 --rate 100 --connections 2 --workers 1 --renew -o json")
     assert ran.exit_code == 0, ran.output
