@@ -4,7 +4,7 @@ Each is bound at once where its job is ready. Source: volcano ed72c7c, actions/b
 
 from __future__ import annotations
 
-from extender.actions.allocate import gated
+from extender.actions.placing import gated
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.plugin import Arguments
@@ -17,9 +17,7 @@ def run(ssn: Session, args: bool) -> None:
     jobs = [
         job
         for job in ssn.live_jobs()
-        if ssn.job_pending_best_effort[job] > 0
-        and ssn.job_phase[job] > st.PHASE_PENDING
-        and ssn.job_valid(job) is None
+        if ssn.job_pending_best_effort[job] > 0 and ssn.job_phase[job] > st.PHASE_PENDING and ssn.job_valid(job) is None
     ]
     jobs.sort(key=lambda job: (ssn.queue_order(ssn.queue_of(job)), ssn.job_order(job)))
     for job in jobs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from extender.actions.allocate import gated
+from extender.actions.placing import gated
 from extender.core import status as st
 from extender.core.session import Session
 from extender.core.victims import BoolT, VictimSearch, waits_for_victims

@@ -1,21 +1,21 @@
 """Members: the tasks of one job by role and by part (sub-group), so that readiness is a count over columns.
 
-Roles are `minTaskMember` of the PodGroup, parts its `subGroupPolicy`: the first policy whose selector a pod matches and whose
-match labels it has puts it into a part, one part for each combination of label values. Unlike in the reference a policy with
-a selector alone has one part. Source: volcano ed72c7c, pkg/scheduler/api/job_info.go and sub_job_info.go."""
+Roles are `minTaskMember` of the PodGroup, parts its sub-jobs (sub_jobs.py) but for the default one, which no policy counts.
+Source: volcano ed72c7c, pkg/scheduler/api/job_info.go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api.podgroup import PodGroup, SubGroupPolicy
+from extender.api.podgroup import PodGroup
 from extender.core import status as st
 from extender.core.axis import BoolN
 from extender.core.session import Session
+from extender.core.sub_jobs import DEFAULT
 
 IntM = NDArray[np.intp]
 
@@ -45,17 +45,17 @@ class Members:
         tasks = list(ssn.jobs.tasks[job])
         roles = _binding_roles(group)
         code = {role: i for i, role in enumerate(roles)}
-        policies = group.spec.sub_group_policy or ()
-        part, part_policy = _parts(ssn, tasks, policies)
+        parts = [sub_job for sub_job in ssn.sub_jobs(job) if sub_job.policy != DEFAULT]
+        part_of = {task: i for i, part in enumerate(parts) for task in part.tasks.tolist()}
         return Members(
             tasks=np.array(tasks, dtype=np.intp),
             best_effort=np.array([ssn.shape_of(task).best_effort for task in tasks], dtype=bool),
             role=np.array([code.get(ssn.tasks.role[task], -1) for task in tasks], dtype=np.intp),
             role_minimum=np.array(list(roles.values()), dtype=np.intp),
-            part=part,
-            part_size=np.array([_size(policies[i]) for i in part_policy], dtype=np.intp),
-            part_policy=part_policy,
-            policy_minimum=np.array([policy.min_sub_groups or 0 for policy in policies], dtype=np.intp),
+            part=np.array([part_of.get(task, -1) for task in tasks], dtype=np.intp),
+            part_size=np.array([part.min_available for part in parts], dtype=np.intp),
+            part_policy=np.array([part.policy for part in parts], dtype=np.intp),
+            policy_minimum=np.array([policy.min_sub_groups or 0 for policy in group.spec.sub_group_policy or ()], dtype=np.intp),
         )
 
     def counted(self, ssn: Session, states: BoolN, *, pending_best_effort: bool) -> BoolN:
@@ -95,30 +95,3 @@ def _binding_roles(group: PodGroup) -> Mapping[str, int]:
     """Role -> minimum. They bind nobody where minMember is below their sum."""
     roles = {role: minimum for role, minimum in (group.spec.min_task_member or {}).items() if minimum > 0}
     return roles if group.spec.min_member >= sum((group.spec.min_task_member or {}).values()) else {}
-
-
-def _size(policy: SubGroupPolicy) -> int:
-    return 1 if policy.sub_group_size is None else policy.sub_group_size
-
-
-def _parts(ssn: Session, tasks: Sequence[int], policies: Sequence[SubGroupPolicy]) -> tuple[IntM, IntM]:
-    """(M,) part of each task, -1 for none, and by part its policy."""
-    codes: dict[tuple[int, tuple[str, ...]], int] = {}
-    parts = []
-    for task in tasks:
-        pod = ssn.tasks.pod[task]
-        labels = (pod.metadata.labels if pod is not None else None) or {}
-        instance = next((found for i, p in enumerate(policies) if (found := _instance(i, p, labels)) is not None), None)
-        parts.append(-1 if instance is None else codes.setdefault(instance, len(codes)))
-    return np.array(parts, dtype=np.intp), np.array([policy for policy, _ in codes], dtype=np.intp)
-
-
-def _instance(index: int, policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[int, tuple[str, ...]] | None:
-    """Which part of the policy a pod with these labels belongs to; None: the policy is not for it."""
-    keys = policy.match_label_keys or ()
-    if policy.label_selector is None and not keys:
-        return None
-    if policy.label_selector is not None and not policy.label_selector.matches(labels):
-        return None
-    values = tuple(labels.get(key, "") for key in keys)
-    return (index, values) if all(values) else None

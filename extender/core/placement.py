@@ -34,9 +34,7 @@ class Plan:
         self.asked = np.flatnonzero(cls.request)
         self.amount = cls.request[self.asked]
         self.never: str | None = _first(hook(ssn, cls) for hook in ssn._flat["pre_predicate"])
-        self.across_checks = [
-            hook for hook in ssn._flat["predicate_across"] if hook(ssn, cls) is not None
-        ]
+        self.across_checks = [hook for hook in ssn._flat["predicate_across"] if hook(ssn, cls) is not None]
         self.no_room: tuple[int, FitErrors | None] | None = None  # reasons.py: the last answer, and after how many changes
         self._open_to = ssn.only_on.get(cls.id)
         self._seen = len(ssn.touched)
@@ -45,6 +43,7 @@ class Plan:
         self.refusals: list[Refusal] = self._refusals(at)
         self.passes: BoolN = self.candidates() & ~_any(self.refusals, len(everything))
         self.scores: FloatN = self._points(at)
+        self.mapped: list[IntN | None] = ssn.mapped_points(cls, at)
         self.fits_future: BoolN = self._room(ssn.future, everything)
         self.fits_idle: BoolN = self.fits_future & self._room(ssn.idle, everything)
 
@@ -103,6 +102,9 @@ class Plan:
         self.passes[rows] = self.candidates()[rows] & ~_any(refused, len(rows))
         self.refusals = _updated(self.refusals, refused, rows, len(self.ssn.nodes))
         self.scores[rows] = self._points(at)
+        for known, fresh in zip(self.mapped, self.ssn.mapped_points(self.cls, at), strict=True):
+            if known is not None and fresh is not None:
+                known[rows] = fresh
         self.fits_future[rows] = self._room(self.ssn.future, rows)
         self.fits_idle[rows] = self.fits_future[rows] & self._room(self.ssn.idle, rows)
 
@@ -136,6 +138,9 @@ class Plan:
             if across is not None:
                 total = total + across.scores
                 depends, moves = True, moves or across.moves
+        for points in self.ssn.reduced_points(self.cls, self.mapped, feasible):
+            total = total + points
+            depends = moves = True
         return total, depends, moves
 
     def choose(self, count: int, *, releasing: bool = False, within: BoolN | None = None) -> list[int]:

@@ -1,40 +1,7 @@
-"""What a plugin is: a class with a name, arguments and any of the hooks below, on whole columns instead of single objects.
+"""What a plugin is: a class with a name, arguments and any of the hooks, on whole columns instead of single objects.
 
-A plugin is made anew for each session. Having a method of a hook's name registers it; the switch in scheduler.conf and the
-combination rule are in extension_points.py. The signatures (all methods take the session first):
-
-    open(ssn), close(ssn)                        before the actions, after them
-    job_order(ssn, job) -> key                   sort keys: numbers or tuples; the lower goes first; asked again when shares move
-    queue_order(ssn, queue) -> key
-    task_order(ssn, task) -> key
-    victim_queue_order(ssn, queue, preemptor_queue) -> key        lower: evicted first
-    distinguish(ssn, task) -> hashable           what, besides shape and labels, makes this plugin treat tasks differently
-    pre_predicate(ssn, cls) -> str | None        why no node at all can take the class
-    predicate(ssn, cls, at) -> [Refusal]         looks at one node at a time: `at` are the rows to judge
-    predicate_across(ssn, cls) -> [Refusal] | None       looks across nodes: all N rows, judged again after each placement;
-                                                 None: does not concern the class
-    node_order(ssn, cls, at) -> FloatK | None    points for the rows `at`, one node at a time
-    batch_node_order(ssn, cls, feasible) -> Across | None         points for all N rows that depend on which are feasible
-    best_node(ssn, cls, scores) -> row | None
-    preemptable, reclaimable(ssn, task, candidates) -> [task] | None      None abstains; order is kept
-    evictable(ssn, hook, task, rows) -> BoolK    for speed only, for plugins that have `hook` (preemptable, reclaimable): which of
-                                                 the task rows (K,) it may choose at all; it never chooses one that is False
-    overused(ssn, queue) -> bool
-    preemptive(ssn, queue, request) -> bool
-    allocatable(ssn, queue, request, count) -> int        how many of `count` tasks that ask `request` each the queue may take
-    allocatable_claims(ssn, queue, tasks) -> int          how many of the tasks, in their order, for what `request` does not show
-    job_valid(ssn, job) -> Refused | None
-    job_ready(ssn, job) -> bool;  job_starving(ssn, job) -> bool
-    job_pipelined, job_enqueueable(ssn, job) -> Vote
-    job_enqueued(ssn, job)                       one that rejects says why in ssn.enqueue_refusals[job]: a NotAdmitted
-    explain_queue(ssn, queue, request) -> (text, numbers) | None  why `allocatable` takes no task that asks `request`; numbers by
-                                                 resource: {"cpu": {"used": "12", "asked": "8", "capability": "16"}}
-    tasks_to_ready(ssn, job) -> int              at least so many tasks more does job_ready wait for; they are placed at once
-    victim_tasks(ssn, tasks) -> [task]
-    before_bind(ssn, task) -> [Patch or PatchStatus]      what must be written before the task, which has its node, may be bound
-    allocated(ssn, change), deallocated(ssn, change)      tasks of one class and job took nodes (allocate, pipeline, un-evict) or
-                                                 gave them back; also called to undo, so the two must mirror each other
-"""
+A plugin is made anew for each session. Having a method of a hook's name registers it: hooks.py says what each is asked and
+what it answers, extension_points.py which switch turns it off and how the answers of several plugins become one."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import numpy as np
 from extender.core.axis import BoolN
 
 if TYPE_CHECKING:
+    from extender.core.hyper_nodes import HyperNode
     from extender.core.placement import Plan
     from extender.core.plugin import TaskClass
     from extender.core.session import Session
@@ -66,13 +67,15 @@ class FitErrors:
         return f"{head}: {causes}."
 
 
-def explain(plan: Plan) -> FitErrors:
-    """Judge every node for the class once more and count the causes, as the reference words them."""
+def explain(plan: Plan, within: HyperNode | None = None) -> FitErrors:
+    """Judge every node (or those of the HyperNode) for the class once more and count the causes, as the reference words them."""
     ssn, cls = plan.ssn, plan.cls
-    exists = plan.candidates()
+    partly = within is not None and not within.is_root
+    exists = plan.candidates() & within.nodes if within is not None else plan.candidates()
     size = int(exists.sum())
+    text = f"In hyperNode {within.name}: 0/{size} nodes are unavailable" if within is not None and partly else ""
     if plan.never is not None:
-        return FitErrors({plan.never: size}, size, exists.copy())
+        return FitErrors({plan.never: size}, size, exists.copy(), text)
     plan.refresh()
     counts: Counter[str] = Counter()
     short = exists & ~plan.fits_future
@@ -94,8 +97,8 @@ def explain(plan: Plan) -> FitErrors:
                 lasting |= refusal.mask
             rest &= ~refusal.mask
     too_small = (ssn.allocatable[:, plan.asked] < plan.amount).any(axis=1)
-    never = bool((~exists | too_small | lasting).all())
-    return FitErrors(dict(counts), size, unresolvable, never=never)
+    never = not partly and bool((~exists | too_small | lasting).all())
+    return FitErrors(dict(counts), size, unresolvable, text, never)
 
 
 def no_room(ssn: Session, cls: TaskClass) -> FitErrors | None:

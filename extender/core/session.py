@@ -1,42 +1,43 @@
 """Session: one pass of the scheduler over a snapshot. Plugins and actions read it; only a Statement changes it.
 
-It overlays the frozen snapshot with working copies of what a session moves: task states, node sums, job sums. The answers
-of the plugins are combined here, as extension_points.py says. schedule.py runs the whole: open, actions, close."""
+It overlays the frozen snapshot with working copies of what a session moves: task states, node sums, job sums. What the plugins
+answer is combined in answers.py. scheduling.py runs the whole: open, actions, close."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from extender.api import meta, queue
-from extender.api.meta import Key, Time
+from extender.api.meta import Time
 from extender.api.node import Service
-from extender.api.operations import Operation, Patch, PatchStatus
+from extender.api.operations import Operation
 from extender.core import status as st
+from extender.core.answers import Answers
 from extender.core.axis import BoolN, IntNR, IntR
 from extender.core.conf import Conf
-from extender.core.extension_points import POINTS
+from extender.core.hyper_nodes import ROOT, HyperNode
 from extender.core.placement import Plan
-from extender.core.plugin import Change, NotAdmitted, Plugin, Refused, TaskClass, Vote
+from extender.core.plugin import Change, NotAdmitted, TaskClass
 from extender.core.reasons import FitErrors
 from extender.core.reservations import Reservations
 from extender.core.snapshot import Snapshot
 from extender.core.statement import Statement
+from extender.core.sub_jobs import SubJob, sub_jobs_of
 
-Hook = Callable[..., Any]
 
-
-class Session:
+class Session(Answers):
     """`now` in seconds since the epoch; `rng` breaks ties where the configuration asks for it."""
 
     def __init__(
         self, snapshot: Snapshot, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations | None = None
     ) -> None:
-        self.snapshot, self.conf, self.now, self.rng = snapshot, conf, now, rng
+        super().__init__(conf)
+        self.snapshot, self.now, self.rng = snapshot, now, rng
         self.reservations = reservations if reservations is not None else Reservations()
         self.id = f"{int(now * 1000):x}"
         self.axis = snapshot.axis
@@ -70,14 +71,10 @@ class Session:
         self._classes: dict[Hashable, TaskClass] = {}
         self._class_of: dict[int, TaskClass] = {}
         self._plans: dict[int, Plan] = {}
+        self._sub_jobs: dict[int, tuple[SubJob, ...]] = {}
+        self.root = HyperNode(ROOT, self.nodes.exists)
         self.only_on: dict[int, BoolN] = {}  # class -> the only nodes that it may take; to be set before its first plan
         self._label_keys = snapshot.selector_keys | _service_keys(snapshot)
-        self.plugins: list[Plugin[Any]] = []
-        self.hooks: dict[str, list[list[tuple[str, Hook]]]] = {point.hook: [] for point in POINTS}
-        self._register()
-        self._flat: dict[str, list[Hook]] = {
-            hook: [method for tier in tiers for _, method in tier] for hook, tiers in self.hooks.items()
-        }
         # Nodes other schedulers' shards own are no candidates in hard sharding mode.
         self.candidates: BoolN = snapshot.nodes.exists.copy()
         if conf.shard is not None and conf.shard.mode == "hard":
@@ -87,24 +84,6 @@ class Session:
         for plugin in self.plugins:
             plugin.open(self)
 
-    def _register(self) -> None:
-        """A plugin that stands in several places answers in each of them, with the arguments of the last one, as upstream."""
-        made = {entry.name: entry.make() for tier in self.conf.tiers for entry in tier}
-        self.plugins = list(made.values())
-        for tier in self.conf.tiers:
-            for hooks in self.hooks.values():
-                hooks.append([])
-            for entry in tier:
-                plugin = made[entry.name]
-                for point in POINTS:
-                    method = getattr(plugin, point.hook, None)
-                    if method is not None and (not point.switch or entry.switches[point.switch]):
-                        self.hooks[point.hook][-1].append((entry.name, method))
-
-    def close(self) -> None:
-        for plugin in self.plugins:
-            plugin.close(self)
-
     # --- finding things -----------------------------------------------------------------------------------------------
 
     def job_of(self, task: int) -> int:
@@ -113,20 +92,6 @@ class Session:
     def queue_of(self, job: int) -> int:
         """Row of the job's queue, -1 where it is unknown."""
         return int(self.jobs.queue[job]) if job >= 0 else -1
-
-    def task_key(self, task: int) -> Key:
-        key = self.tasks.key[task]
-        assert key is not None
-        return key
-
-    def _uid(self, task: int) -> str:
-        pod = self.tasks.pod[task]
-        return pod.metadata.uid if pod is not None else ""
-
-    def job_key(self, job: int) -> Key:
-        key = self.jobs.key[job]
-        assert key is not None
-        return key
 
     def live_jobs(self) -> list[int]:
         """Jobs with a PodGroup and a known queue: the only ones a session sees."""
@@ -177,46 +142,24 @@ class Session:
             plan = self._plans[cls.id] = Plan(self, cls)
         return plan
 
+    def sub_jobs(self, job: int) -> tuple[SubJob, ...]:
+        """The job's tasks by sub-group; one sub-job, the whole job, where it has none."""
+        known = self._sub_jobs.get(job)
+        if known is None:
+            known = self._sub_jobs[job] = sub_jobs_of(self.snapshot, job)
+        return known
+
+    def has_sub_jobs(self, job: int) -> bool:
+        group = self.jobs.group[job]
+        return group is not None and bool(group.spec.sub_group_policy)
+
     def statement(self) -> Statement:
         return Statement(self)
 
     def ready_count(self, job: int) -> int:
         return int(self.job_counts[job][st.IS_READY].sum())
 
-    # --- order --------------------------------------------------------------------------------------------------------
-
-    def job_order(self, job: int) -> tuple[Any, ...]:
-        """Sort key; the lower goes first. Ends in creation time and name, so that it is total."""
-        key = self.job_key(job)
-        return (*(order(self, job) for order in self._flat["job_order"]), float(self.jobs.created[job]), key)
-
-    def job_plugin_order(self, job: int) -> tuple[Any, ...]:
-        """The plugins' part of job_order, for victims, where age does not count."""
-        return tuple(order(self, job) for order in self._flat["job_order"])
-
-    def queue_order(self, row: int) -> tuple[Any, ...]:
-        keys = (order(self, row) for order in self._flat["queue_order"])
-        return (*keys, float(self.queues.created[row]), self.queues.name[row])
-
-    def task_order(self, task: int) -> tuple[Any, ...]:
-        key = self.task_key(task)
-        uid = self._uid(task)
-        return (*self.task_plugin_order(task), _index(key.name), float(self.tasks.created[task]), uid, key)
-
-    def task_plugin_order(self, task: int) -> tuple[Any, ...]:
-        """The plugins' part of task_order, where neither index nor age count."""
-        return tuple(order(self, task) for order in self._flat["task_order"])
-
-    def victim_queue_order(self, row: int, preemptor_queue: int) -> tuple[Any, ...]:
-        return tuple(order(self, row, preemptor_queue) for order in self._flat["victim_queue_order"])
-
     # --- queues -------------------------------------------------------------------------------------------------------
-
-    def overused(self, row: int) -> bool:
-        return any(hook(self, row) for hook in self._flat["overused"])
-
-    def preemptive(self, row: int, request: IntR) -> bool:
-        return all(hook(self, row, request) for hook in self._flat["preemptive"])
 
     def allocatable_tasks(self, row: int, tasks: Sequence[int]) -> int:
         """How many of the tasks, which ask the same, the queue may take now."""
@@ -226,75 +169,6 @@ class Session:
             if count <= 0:
                 return 0
         return min((hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"]), default=count)
-
-    # --- jobs ---------------------------------------------------------------------------------------------------------
-
-    def job_valid(self, job: int) -> Refused | None:
-        return next((refused for hook in self._flat["job_valid"] if (refused := hook(self, job)) is not None), None)
-
-    def job_ready(self, job: int) -> bool:
-        return all(hook(self, job) for hook in self._flat["job_ready"])
-
-    def tasks_to_ready(self, job: int) -> int:
-        """A lower bound of the tasks that must still take nodes before job_ready can hold; at least 1."""
-        wants = [p.tasks_to_ready(self, job) for p in self.plugins if hasattr(p, "tasks_to_ready")]
-        return int(max([1, *wants]))
-
-    def job_pipelined(self, job: int) -> bool:
-        return self._vote("job_pipelined", job)
-
-    def job_enqueueable(self, job: int) -> bool:
-        return self._vote("job_enqueueable", job)
-
-    def _vote(self, hook: str, job: int) -> bool:
-        for tier in self.hooks[hook]:
-            permitted = False
-            for _, method in tier:
-                vote = method(self, job)
-                if vote == Vote.REJECT:
-                    return False
-                permitted = permitted or vote == Vote.PERMIT
-            if permitted:
-                return True
-        return True
-
-    def job_enqueued(self, job: int) -> None:
-        for hook in self._flat["job_enqueued"]:
-            hook(self, job)
-
-    def job_starving(self, job: int) -> bool:
-        for tier in self.hooks["job_starving"]:
-            if tier:
-                return all(method(self, job) for _, method in tier)
-        return False
-
-    # --- victims ------------------------------------------------------------------------------------------------------
-
-    def victims(self, hook: str, task: int, candidates: Sequence[int]) -> list[int]:
-        """`hook` is preemptable or reclaimable. The first tier whose plugins agree on any victim decides."""
-        for tier in self.hooks[hook]:
-            agreed: list[int] | None = None
-            for _, method in tier:
-                chosen = method(self, task, candidates)
-                if chosen is None:
-                    continue
-                if agreed is None:
-                    agreed = list(chosen)
-                else:
-                    also = set(chosen)
-                    agreed = [victim for victim in agreed if victim in also]
-                if not agreed:
-                    break
-            if agreed:
-                return agreed
-        return []
-
-    def victim_tasks(self, tasks: Sequence[int]) -> list[int]:
-        for tier in self.hooks["victim_tasks"]:
-            union = dict.fromkeys(victim for _, method in tier for victim in method(self, tasks))
-            if union:
-                return list(union)
-        return []
 
     # --- state, changed by Statement only --------------------------------------------------------------------------------
 
@@ -321,9 +195,6 @@ class Session:
             for handler in handlers:
                 handler(self, change)
 
-    def before_bind(self, task: int) -> list[Patch | PatchStatus]:
-        return [write for hook in self._flat["before_bind"] for write in hook(self, task)]
-
     def queue_is_open(self, row: int) -> bool:
         return self.queues.queue[row].status.state == queue.OPEN
 
@@ -331,12 +202,3 @@ class Session:
 def _service_keys(snapshot: Snapshot) -> frozenset[str]:
     services = snapshot.facts.get(meta.SERVICE, {}).values()
     return frozenset(key for s in services if isinstance(s, Service) for key in s.spec.selector or ())
-
-
-def _index(name: str) -> int:
-    """`train-worker-3` -> 3: pods of Volcano jobs go in the order of their index; other names have none."""
-    parts = name.split("-")
-    if len(parts) >= 3 and parts[-1].isdecimal():
-        return int(parts[-1])
-    return 0
-

@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,9 @@ _ALLOCATE, _PIPELINE, _EVICT = "allocate", "pipeline", "evict"
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
+    """One operation, as it was done."""
+
     what: str
     tasks: tuple[int, ...]  # of one job and one shape
     nodes: tuple[int, ...]
@@ -40,7 +42,7 @@ class Statement:
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._steps: list[_Step] = []
+        self._steps: list[Step] = []
         self._open = True
 
     def __enter__(self) -> Statement:
@@ -54,6 +56,11 @@ class Statement:
         return len(self._steps)
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was done, for `replay`."""
+        return tuple(self._steps)
+
+    @property
     def evicted(self) -> list[int]:
         return [task for step in self._steps if step.what == _EVICT for task in step.tasks]
 
@@ -61,16 +68,16 @@ class Statement:
 
     def allocate(self, tasks: Sequence[int], nodes: Sequence[int]) -> None:
         """Pending tasks take idle room: task i goes to node row nodes[i]."""
-        self._do(_Step(_ALLOCATE, tuple(tasks), tuple(nodes)))
+        self._do(Step(_ALLOCATE, tuple(tasks), tuple(nodes)))
 
     def pipeline(self, tasks: Sequence[int], nodes: Sequence[int], *, after_eviction: bool = False) -> None:
         """Pending tasks are promised room that is being released."""
-        self._do(_Step(_PIPELINE, tuple(tasks), tuple(nodes), after_eviction=after_eviction))
+        self._do(Step(_PIPELINE, tuple(tasks), tuple(nodes), after_eviction=after_eviction))
 
     def evict(self, task: int, reason: str) -> None:
         """A running or bound task gives its node back."""
         ssn = self._ssn
-        self._do(_Step(_EVICT, (task,), (int(ssn.task_node[task]),), old=int(ssn.task_status[task]), reason=reason))
+        self._do(Step(_EVICT, (task,), (int(ssn.task_node[task]),), old=int(ssn.task_status[task]), reason=reason))
 
     # --- endings --------------------------------------------------------------------------------------------------------
 
@@ -97,7 +104,7 @@ class Statement:
         awaits = next((each for each in first if isinstance(each, ClaimsBound)), None)
         return Bind(ssn.task_key(task), ssn.nodes.name[node], pod.metadata.uid, before=writes, awaits=awaits)
 
-    def _evict(self, step: _Step) -> Evict:
+    def _evict(self, step: Step) -> Evict:
         ssn = self._ssn
         task = step.tasks[0]
         pod = ssn.tasks.pod[task]
@@ -125,9 +132,22 @@ class Statement:
         other._steps = []
         other._open = False
 
+    def replay(self, steps: Iterable[Step]) -> None:
+        """Do again what was done and undone: the session must stand as it did then."""
+        for step in steps:
+            self._do(step)
+
+    def only_promise(self) -> None:
+        """Whoever has taken idle room here is merely promised it: a commit then binds none of them."""
+        steps = self.steps
+        for step in reversed(steps):
+            self._undo(step)
+        self._steps.clear()
+        self.replay(replace(step, what=_PIPELINE) if step.what == _ALLOCATE else step for step in steps)
+
     # --- the state itself -------------------------------------------------------------------------------------------------
 
-    def _do(self, step: _Step) -> None:
+    def _do(self, step: Step) -> None:
         ssn = self._ssn
         job, request = ssn.job_of(step.tasks[0]), ssn.request(step.tasks[0])
         if step.what == _EVICT:
@@ -144,7 +164,7 @@ class Statement:
             ssn.tell("allocated", job, step.tasks, step.nodes, request)
         self._steps.append(step)
 
-    def _undo(self, step: _Step) -> None:
+    def _undo(self, step: Step) -> None:
         ssn = self._ssn
         job, request = ssn.job_of(step.tasks[0]), ssn.request(step.tasks[0])
         if step.what == _EVICT:
@@ -159,7 +179,7 @@ class Statement:
             ssn.promised_by_eviction.difference_update(step.tasks)
             ssn.tell("deallocated", job, step.tasks, step.nodes, request)
 
-    def _take(self, step: _Step, sign: int) -> None:
+    def _take(self, step: Step, sign: int) -> None:
         """Pending tasks take (or give back) room on their nodes."""
         ssn = self._ssn
         shape = ssn.shape_of(step.tasks[0])
@@ -182,7 +202,7 @@ class Statement:
             ssn.used[rows, :width] += change
             ssn.idle[rows, :width] -= change
 
-    def _release(self, step: _Step, sign: int) -> None:
+    def _release(self, step: Step, sign: int) -> None:
         """A victim's room becomes (or stops being) room that is being released."""
         ssn = self._ssn
         node = step.nodes[0]

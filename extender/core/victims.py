@@ -46,9 +46,7 @@ class DryRun:
 class VictimSearch:
     """One action's search. `hook` is preemptable or reclaimable, `reason` goes into the evictions."""
 
-    def __init__(
-        self, ssn: Session, hook: str, reason: str, *, by_score: bool, dry_run: DryRun | None = None
-    ) -> None:
+    def __init__(self, ssn: Session, hook: str, reason: str, *, by_score: bool, dry_run: DryRun | None = None) -> None:
         self.ssn, self.hook, self.reason = ssn, hook, reason
         self.by_score, self.dry_run = by_score, dry_run
         live = np.zeros(len(ssn.jobs) + 1, dtype=bool)  # the last row is that of tasks without a job, row -1
@@ -143,8 +141,8 @@ class VictimSearch:
         given = np.zeros(len(rows), dtype=bool)
         for tier in self.ssn.hooks[self.hook]:
             agreed = np.full(len(rows), bool(tier))
-            for _, method in tier:
-                look = getattr(getattr(method, "__self__", None), "evictable", None)
+            for name, _ in tier:
+                look = getattr(self.ssn.by_name[name], "evictable", None)
                 if look is not None:
                     agreed &= look(self.ssn, self.hook, task, rows)
             given |= agreed
@@ -304,7 +302,11 @@ def waits_for_victims(ssn: Session, task: int) -> bool:
 def _leaves_for_another(ssn: Session, task: int) -> bool:
     """Terminating because the scheduler took its place."""
     pod = ssn.tasks.pod[task]
-    return pod is not None and pod.metadata.deletion_timestamp is not None and any(
-        c.type == pods.DISRUPTION_TARGET and c.status == "True" and c.reason == pods.PREEMPTED
-        for c in pod.status.conditions or ()
+    return (
+        pod is not None
+        and pod.metadata.deletion_timestamp is not None
+        and any(
+            c.type == pods.DISRUPTION_TARGET and c.status == "True" and c.reason == pods.PREEMPTED
+            for c in pod.status.conditions or ()
+        )
     )

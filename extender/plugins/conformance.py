@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from extender.core.hyper_nodes import Eviction
 from extender.core.plugin import NoArgs, Plugin
 from extender.core.session import Session
 
@@ -23,9 +24,11 @@ class Conformance(Plugin[NoArgs]):
 
     reclaimable = preemptable
 
+    def unified_evictable(self, ssn: Session, eviction: Eviction, candidates: Sequence[int]) -> list[int]:
+        del eviction
+        return [victim for victim in candidates if not _is_critical(ssn, victim)]
+
 
 def _is_critical(ssn: Session, task: int) -> bool:
     pod = ssn.tasks.pod[task]
-    return pod is not None and (
-        pod.spec.priority_class_name in CRITICAL or pod.metadata.namespace == SYSTEM_NAMESPACE
-    )
+    return pod is not None and (pod.spec.priority_class_name in CRITICAL or pod.metadata.namespace == SYSTEM_NAMESPACE)

@@ -4,6 +4,7 @@
                every policy's minSubGroups
     pipelined  the same with those that are promised room
 
+A sub-job is ready, or pipelined, with subGroupSize of its own tasks.
 The conditions of the PodGroup are written when the session closes (core/closing.py). Source: volcano ed72c7c, plugins/gang."""
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Sequence
 
 from extender.core import status as st
 from extender.core.axis import BoolN, Rows
+from extender.core.hyper_nodes import Eviction
 from extender.core.members import ALIVE, READY_OR_PROMISED, Members
 from extender.core.plugin import NoArgs, Plugin, Refused, Vote
 from extender.core.session import Session
+from extender.core.sub_jobs import SubJob
 
 NOT_ENOUGH_OF_TASK = "NotEnoughPodsOfTask"
 NOT_ENOUGH = "NotEnoughTasks"
@@ -63,6 +66,22 @@ class Gang(Plugin[NoArgs]):
         whole = self._lacking(ssn, job, promised) <= 0 and self._whole(ssn, job, promised)
         return Vote.PERMIT if whole else Vote.REJECT
 
+    def sub_job_order(self, ssn: Session, sub_job: SubJob) -> bool:
+        """Sub-jobs that are not ready go before those that are."""
+        return self.sub_job_ready(ssn, sub_job)
+
+    def sub_job_ready(self, ssn: Session, sub_job: SubJob) -> bool:
+        return self._sub_job_lacks(ssn, sub_job, st.IS_READY) <= 0
+
+    def sub_job_pipelined(self, ssn: Session, sub_job: SubJob) -> Vote:
+        return Vote.PERMIT if self._sub_job_lacks(ssn, sub_job, READY_OR_PROMISED) <= 0 else Vote.REJECT
+
+    def tasks_to_sub_job_ready(self, ssn: Session, sub_job: SubJob) -> int:
+        return self._sub_job_lacks(ssn, sub_job, st.IS_READY)
+
+    def _sub_job_lacks(self, ssn: Session, sub_job: SubJob, states: BoolN) -> int:
+        return sub_job.min_available - sub_job.count(ssn.task_status, states)
+
     def _lacking(self, ssn: Session, job: int, states: BoolN) -> int:
         """How many tasks the job is short of minMember, negative where it has more."""
         have = _count(ssn, job, states) + int(ssn.job_pending_best_effort[job])
@@ -110,6 +129,11 @@ class Gang(Plugin[NoArgs]):
         return victims
 
     reclaimable = preemptable
+
+    def unified_evictable(self, ssn: Session, eviction: Eviction, candidates: Sequence[int]) -> Sequence[int]:
+        """Anybody: an action that evicts for a whole gang looks itself at what each job can spare, and may take all of one."""
+        del ssn, eviction
+        return candidates
 
     def evictable(self, ssn: Session, hook: str, task: int, rows: Rows) -> BoolN:
         """Tasks of jobs that have more than minMember."""

@@ -5,14 +5,14 @@ nodes that kube-scheduler's own filters passed come into question for it, and fo
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from extender.actions.allocate import AllocateArgs, gated, place_job
 from extender.actions.enqueue import admit
+from extender.actions.placing import AllocateArgs, gated
+from extender.actions.worksheet import Worksheet, place_job
 from extender.api.meta import Time
 from extender.api.operations import Bind
 from extender.core import status as st
@@ -61,10 +61,10 @@ def plan(ssn: Session, task: int, only_on: BoolN | None) -> Planned | Refused:
     refused = _not_its_turn(ssn, job)
     if refused is not None:
         return _refusal(ssn, job, refused, 0)
-    tasks = deque(t for t in sorted(ssn.pending_tasks(job), key=ssn.task_order) if t != task and not gated(ssn, t))
-    tasks.appendleft(task)
+    others = (t for t in sorted(ssn.pending_tasks(job), key=ssn.task_order) if t != task and not gated(ssn, t))
+    work = Worksheet(ssn, job, [task, *others], first=task)
     with ssn.statement() as stmt:
-        if _place_whole(ssn, stmt, job, tasks) and ssn.task_status[task] == st.ALLOCATED:
+        if _place_whole(ssn, stmt, work) and ssn.task_status[task] == st.ALLOCATED:
             scores = ssn.plan(ssn.task_class(task)).scores.copy()
             stmt.commit()
             binds = [replace(each, before=()) for each in ssn.operations if isinstance(each, Bind)]
@@ -80,17 +80,18 @@ def fits(ssn: Session, job: int) -> bool:
     """Could the gang be placed whole as the session stands? Changes nothing but the reasons that it leaves behind."""
     if not ssn.pending_tasks(job) or _not_its_turn(ssn, job) is not None:
         return False
-    tasks = deque(task for task in sorted(ssn.pending_tasks(job), key=ssn.task_order) if not gated(ssn, task))
+    work = Worksheet(ssn, job, (task for task in sorted(ssn.pending_tasks(job), key=ssn.task_order) if not gated(ssn, task)))
     with ssn.statement() as stmt:
-        return _place_whole(ssn, stmt, job, tasks)
+        return bool(work) and _place_whole(ssn, stmt, work)
 
 
-def _place_whole(ssn: Session, stmt: Statement, job: int, tasks: deque[int]) -> bool:
+def _place_whole(ssn: Session, stmt: Statement, work: Worksheet) -> bool:
     """As allocate does; members that ask for nothing, which it leaves to backfill, need a node as well to make the gang whole."""
-    if not place_job(ssn, stmt, job, tasks, AllocateArgs()) or not ssn.job_ready(job):
+    job = work.job
+    if not place_job(ssn, stmt, work, AllocateArgs()) or not ssn.job_ready(job):
         return False
-    while tasks and ssn.ready_count(job) < ssn.jobs.min_available[job]:
-        place_job(ssn, stmt, job, tasks, AllocateArgs())
+    while work and ssn.ready_count(job) < ssn.jobs.min_available[job] and place_job(ssn, stmt, work, AllocateArgs()):
+        pass
     return ssn.ready_count(job) >= int(ssn.jobs.min_available[job])
 
 
