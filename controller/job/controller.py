@@ -16,13 +16,14 @@ from controller.job.kill import kill_job, kill_part, targets
 from controller.job.plugins import plugins_of
 from controller.job.plugins.base import Plugin
 from controller.job.requests import Announce, Request, Settle
-from controller.job.seen import JobPods, JobSeen, group_name, pod_seen
+from controller.job.seen import JobPods, JobSeen, group_name, pod_seen, waiting_message
+from controller.job.status import WAITS, saying
 from controller.job.sync import sync
 from controller.job.volumes import claim_name
 from controller.reconciler import NOTHING, Decision, Lookup, NotYet, PlainController, Settings, at_once
 from controller.store import Change, Index
 from extender.api import job as words
-from extender.api.errors import PumiceError
+from extender.api.errors import ClusterError, Conflict, PumiceError, TooManyRequests
 from extender.api.job import Job
 from extender.api.meta import (
     COMMAND,
@@ -117,8 +118,8 @@ class JobController(PlainController):
         job = self._views.get(key)
         request = observe.group_request(change.old, change.new, job, key)
         found: list[Hashable] = [observe.simplest(job, request)] if request is not None and job is not None else []
-        message = observe.waiting_message(change.new)
-        if job is not None and message != observe.waiting_message(change.old):
+        message = waiting_message(change.new)
+        if job is not None and message != waiting_message(change.old):
             found.append(Announce(key, message))
         return found
 
@@ -214,17 +215,25 @@ class JobController(PlainController):
         return take(self._store, request, (Request(request.target, words.COMMAND_ISSUED, action=action),), told)
 
     def _announce(self, request: Announce) -> Decision:
-        if self._announced.get(request.job) == request.message or request.job not in self._views:
+        job = self._views.get(request.job)
+        if job is None or self._announced.get(request.job) == request.message:
             return NOTHING
         self._announced[request.job] = request.message
         if not request.message:
-            return NOTHING
-        return Decision(at_once(self._event(request.job, "Warning", "PodGroupPending", request.message)))
+            return Decision(at_once(*saying(job, "", "")) if job.status.state.reason == WAITS else ())
+        told = self._event(request.job, "Warning", WAITS, request.message)
+        return Decision(at_once(told, *saying(job, WAITS, request.message)))
 
     def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:
+        """An event, and in the status what keeps the job from going on until somebody does something about it."""
+        if not isinstance(request, Request):
+            return
         reason = _blame(operation) if operation is not None else error.reason if isinstance(error, NotYet) else "PluginError"
-        if isinstance(request, Request) and reason:
+        if reason:
             yield self._event(request.job, "Warning", reason, str(error))
+        job = self._views.get(request.job)
+        if job is not None and (operation is None or (isinstance(operation, Create) and _lasts(error))):
+            yield from saying(job, reason or type(error).__name__, str(error))
 
     def gave_up(self, request: Hashable, now: Time) -> Decision:
         """A job that cannot be brought where it should be ends."""
@@ -284,6 +293,11 @@ class JobController(PlainController):
     def _event(self, job: Key, level: str, reason: str, message: str) -> Emit:
         known = self._views.get(job)
         return Emit(JOB, job, level, reason, message, uid=known.metadata.uid if known is not None else "")
+
+
+def _lasts(error: PumiceError) -> bool:
+    """The same request would be refused again; not a conflict, and no trouble of the API server."""
+    return isinstance(error, ClusterError) and error.status < 500 and not isinstance(error, (Conflict, TooManyRequests))
 
 
 def _blame(operation: Operation) -> str:

@@ -15,11 +15,9 @@ from extender.api import job as words
 from extender.api import pod as phases
 from extender.api.job import OUT_OF_SYNC_EVENT, Job, TaskSpec
 from extender.api.meta import Json, Key, uid_of
-from extender.api.podgroup import UNKNOWN, PodGroup, PodGroupCondition
-from extender.api.views import view
+from extender.api.podgroup import UNKNOWN
 
 _ENTERED = {phases.FAILED: words.POD_FAILED, phases.RUNNING: words.POD_RUNNING, phases.PENDING: words.POD_PENDING}
-SCHEDULED = "Scheduled"
 DEFAULT_TASK_RETRY = 3
 UNLIMITED = -1
 
@@ -96,17 +94,6 @@ def group_request(old: Json | None, new: Json | None, job: Job | None, key: Key)
     if phase != UNKNOWN or job is None:
         return Request(key)
     return Request(key, words.GROUP_UNKNOWN, version=job.status.version, group_uid=uid_of(new))
-
-
-def waiting_message(group: Json | None) -> str:
-    """Why the group waits: the message of its newest true condition, if that is another than Scheduled."""
-    conditions = [each for each in view(PodGroup, group).status.conditions or () if each.status == "True"] if group else []
-    newest = max(conditions, key=_transition, default=None)
-    return newest.message or newest.reason if newest is not None and newest.type != SCHEDULED else ""
-
-
-def _transition(condition: PodGroupCondition) -> str:
-    return condition.last_transition_time or ""
 
 
 def owner_name(group: Json) -> str:

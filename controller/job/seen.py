@@ -9,7 +9,7 @@ from extender.api import labels as names
 from extender.api import pod as pods
 from extender.api.job import Job, TaskSpec
 from extender.api.meta import JOB, Json, Key, Kind, Time, annotations_of, controller_of, labels_of, parse_time
-from extender.api.podgroup import PENDING, PodGroup
+from extender.api.podgroup import PENDING, SCHEDULED, PodGroup, PodGroupCondition
 from extender.api.queue import Queue
 from extender.api.views import view
 
@@ -140,6 +140,17 @@ def pod_seen(pod: Json) -> PodSeen | None:
         exit_code=int((terminated or {}).get("exitCode") or 0),
         ended=parse_time((terminated or {}).get("finishedAt")),
     )
+
+
+def waiting_message(group: Json | None) -> str:
+    """Why the group waits: the message of its newest true condition, if that is another than Scheduled."""
+    conditions = [each for each in view(PodGroup, group).status.conditions or () if each.status == "True"] if group else []
+    newest = max(conditions, key=_transition, default=None)
+    return newest.message or newest.reason if newest is not None and newest.type != SCHEDULED else ""
+
+
+def _transition(condition: PodGroupCondition) -> str:
+    return condition.last_transition_time or ""
 
 
 def task_name(task: TaskSpec) -> str:

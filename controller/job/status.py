@@ -1,7 +1,7 @@
 """A job's status: counting its pods, and the merge patch that brings the stored status up to date.
 
 Differences from volcano ed72c7c: pods that stay after a kill remain counted, and lastTransitionTime moves with the phase
-only, so that a finished job's time to live does not start anew with every late event."""
+only, so that a finished job's time to live does not start anew with every late event; state.message says why it waits."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from controller.job.phases import Rules, Tally, next_phase
-from controller.job.seen import JobSeen, PodSeen
+from controller.job.seen import JobSeen, PodSeen, waiting_message
 from controller.merge import merge_diff
 from extender.api import pod as pods
 from extender.api.duration import format_duration
-from extender.api.job import Job
+from extender.api.job import PENDING, RESTARTING, RUNNING, Job
 from extender.api.meta import JOB, Json, Time, format_time
 from extender.api.operations import PatchStatus
 
+WAITS = "PodGroupPending"  # state.reason of a job whose group waits, and the reason of the event about it
+_MAY_WAIT = (PENDING, RUNNING, RESTARTING)
 _COUNTED = {pods.PENDING: "pending", pods.RUNNING: "running", pods.SUCCEEDED: "succeeded", pods.FAILED: "failed"}
 
 
@@ -69,8 +71,8 @@ def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatu
     """The one write of the status, or nothing where it is as it should be. A stale view of the job is refused as a Conflict."""
     stored: Json = seen.raw.get("status") or {}
     job, counts = seen.job, outcome.counts
-    state = dict(stored.get("state") or {})
     phase = next_phase(outcome.rules, tally(job, counts, outcome.retry_count)) or seen.phase
+    state = _explained(dict(stored.get("state") or {}), phase, waiting_message(seen.group))
     conditions = list(stored.get("conditions") or ())
     if phase != seen.phase:
         state |= {"phase": phase, "lastTransitionTime": format_time(now)}
@@ -93,6 +95,22 @@ def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatu
         return ()
     meta = job.metadata
     return (PatchStatus(JOB, seen.key, {"status": diff}, uid=meta.uid, resource_version=meta.resource_version),)
+
+
+def _explained(state: Json, phase: str, waits: str) -> Json:
+    """With why the job waits where it does. What went wrong stays with a job that ended of it."""
+    if phase in _MAY_WAIT or state.get("reason") == WAITS:
+        state = {name: value for name, value in state.items() if name not in ("reason", "message")}
+    return state | {"reason": WAITS, "message": waits} if waits and phase in _MAY_WAIT else state
+
+
+def saying(job: Job, reason: str, message: str) -> tuple[PatchStatus, ...]:
+    """state.reason and state.message of a job that may wait; nothing where they say so already, or it is stopped or over."""
+    state, meta = job.status.state, job.metadata
+    if state.phase not in _MAY_WAIT or (state.reason, state.message) == (reason, message):
+        return ()
+    said = {"reason": reason or None, "message": message or None}
+    return (PatchStatus(JOB, meta.key, {"status": {"state": said}}, uid=meta.uid),)
 
 
 def first_status(seen: JobSeen, now: Time) -> tuple[PatchStatus, ...]:

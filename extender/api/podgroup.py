@@ -8,6 +8,7 @@ from extender.api.selectors import LabelSelector
 from extender.api.views import Metadata, Quantities, View
 
 PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED = "Pending", "Inqueue", "Running", "Unknown", "Completed"
+SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"  # types of conditions
 PHASES = (PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED)
 
 

@@ -15,7 +15,7 @@ from extender.api.claim import ResourceClaim
 from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key, format_time
 from extender.api.operations import Emit, PatchStatus
 from extender.api.pod import Pod
-from extender.api.podgroup import PodGroup, PodGroupCondition
+from extender.api.podgroup import SCHEDULED, UNSCHEDULABLE, PodGroup, PodGroupCondition
 from extender.api.quantity import canonical, format_nanos
 from extender.core import status as st
 from extender.core.axis import CPU, MEMORY, IntR
@@ -99,6 +99,10 @@ def _close_group(ssn: Session, job: int, why: Waiting | None, unschedulable: boo
         if conditions is not None:
             status["conditions"] = conditions
             _emit_group(ssn, group, unschedulable, message)
+    elif gangs:
+        conditions = _admission(ssn, job, group, why)
+        if conditions is not None:
+            status["conditions"] = conditions
     if not ssn.jobs.tasks[job] or not gangs:
         _emit_refusals(ssn, job, group, changed="phase" in status)
     if status:
@@ -117,17 +121,31 @@ def _phase(ssn: Session, job: int, unschedulable: bool) -> int:
     return st.PHASE_INQUEUE if ssn.job_phase[job] == st.PHASE_INQUEUE else st.PHASE_PENDING
 
 
+def _admission(ssn: Session, job: int, group: PodGroup, why: Waiting | None) -> list[Json] | None:
+    """Of a group that has no tasks yet: its pods are made once it is let in, so this is all that says why there are none."""
+    if ssn.job_phase[job] <= st.PHASE_PENDING and why is not None:
+        return _updated(ssn, group, {UNSCHEDULABLE: ("True", str(why.reason), why.message)})
+    shown = any(condition.type == UNSCHEDULABLE for condition in group.status.conditions or ())
+    return _updated(ssn, group, {UNSCHEDULABLE: ("False", "Admitted", "")}) if shown else None
+
+
 def _conditions(ssn: Session, group: PodGroup, unschedulable: bool, message: str) -> list[Json] | None:
-    """The group's conditions with this session's verdict, None where they say so already."""
-    old = {condition.type: condition for condition in group.status.conditions or ()}
+    """With this session's verdict on the gang."""
+    shown = {condition.type for condition in group.status.conditions or ()}
     if unschedulable:
-        wanted = {"Unschedulable": ("True", "NotEnoughResources", message)}
-        if "Scheduled" in old:
-            wanted["Scheduled"] = ("False", "NotEnoughResources", "")
+        wanted = {UNSCHEDULABLE: ("True", "NotEnoughResources", message)}
+        if SCHEDULED in shown:
+            wanted[SCHEDULED] = ("False", "NotEnoughResources", "")
     else:
-        wanted = {"Scheduled": ("True", "tasks in gang are ready to be scheduled", "")}
-        if "Unschedulable" in old:
-            wanted["Unschedulable"] = ("False", "tasks in gang are ready to be scheduled", "")
+        wanted = {SCHEDULED: ("True", "tasks in gang are ready to be scheduled", "")}
+        if UNSCHEDULABLE in shown:
+            wanted[UNSCHEDULABLE] = ("False", "tasks in gang are ready to be scheduled", "")
+    return _updated(ssn, group, wanted)
+
+
+def _updated(ssn: Session, group: PodGroup, wanted: Mapping[str, tuple[str, str, str]]) -> list[Json] | None:
+    """The group's conditions with these, type -> status, reason, message; None where they say so already."""
+    old = {condition.type: condition for condition in group.status.conditions or ()}
     if all(kind in old and (old[kind].status, old[kind].reason, old[kind].message) == said for kind, said in wanted.items()):
         return None
     kept = [_as_json(condition) for kind, condition in old.items() if kind not in wanted]

@@ -268,3 +268,62 @@ def test_a_service_of_somebody_else_is_left_alone() -> None:
     world.cluster.create(SERVICE, {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None"}})
     world.settle()
     assert (world.manager.step(), world.get(SERVICE, "j")["metadata"].get("ownerReferences")) == (0, None)
+
+
+# --- state.message ----------------------------------------------------------------------------------------------------
+
+
+def said(world: World) -> tuple[str, str, str]:
+    state = world.get(JOB, "j")["status"]["state"]
+    return state["phase"], state.get("reason", ""), state.get("message", "")
+
+
+def large(cpu: int, replicas: int = 1) -> Json:
+    asked = task(replicas=replicas)
+    asked["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return asked
+
+
+def test_a_job_says_why_it_waits() -> None:
+    """What the condition of its group says, and no longer than that."""
+    world = World()
+    world.create({**job(large(60, replicas=5)), "metadata": {"name": "first"}})
+    world.settle()
+    world.create({**job(large(60)), "metadata": {"name": "j"}})
+    world.settle()
+    now, reason, message = said(world)
+    assert (now, reason) == ("Pending", "PodGroupPending")
+    assert "cpu 300 used + 60 asked" in message
+    world.cluster.delete(JOB, key("first"))
+    world.settle()
+    assert said(world) == ("Running", "", "")
+
+
+def test_an_aborted_job_waits_for_nothing() -> None:
+    world = start(job(large(65)))
+    before = said(world)[1]
+    command(world, "AbortJob")
+    world.settle()
+    assert (before, said(world)) == ("PodGroupPending", ("Aborted", "", ""))
+
+
+def test_a_job_says_what_it_lacks() -> None:
+    """As long as it lacks it."""
+    world = start(job(volumes=[{"mountPath": "/in", "volumeClaimName": "late"}]))
+    before = said(world)
+    world.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "late"},
+                  "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})  # fmt: skip
+    world.settle()
+    what = "claims that the job mounts do not exist: late; create them, and the job goes on"
+    assert (before, said(world)[1]) == (("Pending", "PVCError", what), "")
+
+
+def test_a_job_that_was_given_up_says_why() -> None:
+    """Its pods were refused until the retries were used up."""
+    world = World()
+    world.create({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}})
+    world.create({**job(), "metadata": {"name": "j"}})
+    world.settle_until(world.clock.now() + 300)
+    now, reason, message = said(world)
+    assert (now, reason) == ("Terminated", "FailedCreate")
+    assert "exceeded quota: q" in message

@@ -187,3 +187,23 @@ def test_a_group_that_runs_shows_it(cluster: Flaky, clock: VirtualClock) -> None
     cluster.patch(POD, Key("default", "g-0"), {"status": {"phase": "Running"}}, subresource="status")
     loop.step()
     assert cluster.get(POD_GROUP, Key("default", "g"))["status"]["phase"] == "Running"
+
+
+def test_a_group_without_pods_says_why_it_is_not_let_in(clock: VirtualClock) -> None:
+    """Its controller makes pods only afterwards, so there is nothing else that could say it; once let in it says so."""
+    cluster = MemoryCluster(clock)
+    cluster.load([queue(), node("n1").cpu(4).memory("8Gi"), podgroup("g").asks(cpu=5).phase("Pending")])
+    loop = Loop(cluster, load(CONF + "  - name: overcommit\n", PLUGINS, ACTIONS), clock)
+    loop.start()
+    shown = []
+    for more in ("n2", "n3"):
+        loop.step()
+        status = cluster.get(POD_GROUP, Key("default", "g"))["status"]
+        said = {name: status["conditions"][0][name] for name in ("type", "status", "reason", "message")}
+        shown.append((status["phase"], said))
+        cluster.load([node(more).cpu(4).memory("8Gi")])
+    why = "its minimum can never fit: cpu 5 asked > 4 in the cluster"
+    assert shown == [
+        ("Pending", {"type": "Unschedulable", "status": "True", "reason": "NeverFits", "message": why}),
+        ("Inqueue", {"type": "Unschedulable", "status": "False", "reason": "Admitted", "message": ""}),
+    ]
