@@ -1,16 +1,24 @@
-"""vc-scheduler --extender-only: the extender as a daemon, in the frame of the standalone scheduler: lease, probes, reloads.
+"""vc-scheduler --extender-address: the extender as a daemon, alone (--extender-only) or beside the loop: lease, probes, reloads.
 
-Only the leader reads the cluster and answers; the others say that they are not ready, so that a Service sends nobody there."""
+Only the leader reads the cluster and answers; the others say that they are not ready, so that a Service sends nobody there.
+
+Beside the loop both share one mirror, one set of reservations and one lock. The loop holds it for the length of a session, a
+verb for the length of its answer; both write without it. So a question waits for one session at most, and a session for the
+question that is being answered. What one has assumed the other counts as used."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import numpy as np
 from prometheus_client import CollectorRegistry
 
 from extender.api.errors import UsageError
+from extender.api.meta import Time
 from extender.cluster.clock import Clock
 from extender.cluster.flags import ARRAY, DURATION, flag
 from extender.cluster.health import Health
@@ -18,14 +26,21 @@ from extender.cluster.options import split_address
 from extender.cluster.tls import TlsFiles
 from extender.core.conf import Conf
 from extender.core.gang_books import TTL
+from extender.core.mirror import Mirror
+from extender.core.reservations import Reservations
+from extender.core.scheduling import Result
+from extender.loop import Decide
 from extender.server import LONGEST_BODY, SPARE, Listen, Server, create_app
 from extender.service import Service, Settings
+
+NO_LEADER = "another replica leads"
+NO_SESSION = "the first session has not been held yet"
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
-    extender_address: str = flag("", "where kube-scheduler finds the extender, such as :8090; needs --extender-only")
-    extender_only: bool = flag(False, "serve the extender instead of scheduling pods of --scheduler-name")
+    extender_address: str = flag("", "where kube-scheduler finds the extender, such as :8090; without it there is none")
+    extender_only: bool = flag(False, "the extender alone: pods of --scheduler-name are left to others")
     extender_scheduler_name: tuple[str, ...] = flag(("default-scheduler",), "schedulerName of a profile of that kube-scheduler; "
                                                     "may be given again", kind=ARRAY)  # fmt: skip
     extender_barrier: float = flag(25.0, "a member's bind waits so long for the rest of its gang; httpTimeout must be longer",
@@ -39,10 +54,9 @@ class ExtenderOptions:
 
     def check(self) -> None:
         """Raises UsageError for what cannot work together."""
-        if bool(self.extender_address) != self.extender_only:
-            raise UsageError("--extender-address and --extender-only belong together: the extender and the standalone scheduler "
-                             "are processes of their own")  # fmt: skip
-        if not self.extender_only:
+        if self.extender_only and not self.extender_address:
+            raise UsageError("--extender-only needs --extender-address")
+        if not self.extender_address:
             return
         split_address(self.extender_address, "extender-address")
         if bool(self.extender_tls_cert_file) != bool(self.extender_tls_private_key_file):
@@ -91,3 +105,29 @@ class Extending:
         conf = self._new_conf()
         if conf is not None:
             self.service.use(conf)
+
+
+@contextlib.contextmanager
+def beside(extending: Extending | None, stop: threading.Event) -> Iterator[None]:
+    """Extends in a thread for as long as the block lasts. If it fails all is to stop, and the failure is raised here."""
+    if extending is None:
+        yield
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="extending") as pool:
+        work = pool.submit(extending.run, stop)
+        work.add_done_callback(lambda _: stop.set())
+        try:
+            yield
+        finally:
+            stop.set()
+        work.result()
+
+
+def after(service: Service, decide: Decide) -> Decide:
+    """No session before gangs that kube-scheduler has begun have what they lack."""
+
+    def decided(mirror: Mirror, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations) -> Result:
+        service.begin()
+        return decide(mirror, conf, now, rng, reservations)
+
+    return decided

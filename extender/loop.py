@@ -3,7 +3,10 @@
     watch > mirror > snapshot > schedule > mirror.assume > apply, and mirror.forget where a write failed
 
 The loop decides nothing itself. It never schedules before every kind has delivered its list, and it leaves a session out
-where neither the cluster nor the time could have changed the last one's answer."""
+where neither the cluster nor the time could have changed the last one's answer.
+
+It may share mirror and reservations with the extender (service.py): then a session holds the intake's lock, and nothing else of
+the loop does for longer than a moment; what was decided is written without it."""
 
 from __future__ import annotations
 
@@ -16,27 +19,24 @@ from typing import Protocol
 import numpy as np
 
 from extender.api import queue
-from extender.api.errors import AlreadyExists, ClusterError, NotFound, TooManyRequests
-from extender.api.meta import NODE, POD, QUEUE, Json, Key, Kind, Time, uid_of
+from extender.api.errors import ClusterError, NotFound, TooManyRequests
+from extender.api.meta import POD, Json, Kind, Time, uid_of
 from extender.api.operations import Bind, Evict, Operation, PatchStatus
 from extender.cluster.apply import OnFailure, apply
 from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder
-from extender.cluster.following import Follower
-from extender.cluster.port import Cluster, WatchEvent
+from extender.cluster.first_queues import ensure_queues
+from extender.cluster.port import Cluster
 from extender.core.conf import Conf
-from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.mirror import Mirror
 from extender.core.reservations import Reservations
 from extender.core.scheduling import Result, schedule
 from extender.core.snapshot import Snapshot
+from extender.intake import Intake
 
 DEFAULT_SCHEDULERS = ("volcano",)
 PERIOD = 1.0  # --schedule-period
 _BACKOFF = 5.0  # seconds to wait where the API server does not answer
-_QUEUES: tuple[tuple[str, Json], ...] = (
-    (queue.ROOT, {"weight": 1, "reclaimable": False}),
-    (queue.DEFAULT, {"weight": 1, "reclaimable": True}),
-)
 
 
 class Decide(Protocol):
@@ -81,7 +81,8 @@ class Cycle:
 class Loop:
     """`conf` may be replaced at any time; the next cycle uses it. `start` may raise a ClusterError and be called again.
 
-    `our_node`: nodes of which it is not true are not there for this scheduler (--node-selector)."""
+    `our_node`: nodes of which it is not true are not there for this scheduler (--node-selector). `intake` and `reservations`:
+    those of the extender, where both work on one mirror; it knows whose pods are ours then, and others feed it."""
 
     def __init__(
         self,
@@ -95,21 +96,22 @@ class Loop:
         decide: Decide = decide,
         carry_out: CarryOut = apply,
         our_node: Callable[[Json], bool] | None = None,
+        intake: Intake | None = None,
+        reservations: Reservations | None = None,
     ) -> None:
         self.conf = conf
         self.observers: list[Callable[[Cycle], None]] = []
         self.last: Cycle | None = None
         names = tuple(scheduler_names)
-        self.mirror = Mirror(names, default_queue)
-        self.reservations = Reservations()
+        self._feeds = intake is None
+        self.intake = intake or Intake(cluster, Mirror(names, default_queue), conf.kinds, our_node=our_node)
+        self.intake.listeners.append(self._saw)
+        self.mirror = self.intake.mirror
+        self.reservations = reservations or Reservations()
         self._cluster, self._clock, self._decide, self._carry_out = cluster, clock, decide, carry_out
-        self._our_node = our_node
         self._default_queue = default_queue
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
-        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
-        self._followers += [Follower(cluster, kind, optional=True) for kind in conf.kinds]
         self._rng = np.random.default_rng(seed)
-        self._doubtful: dict[tuple[Kind, Key], None] = {}  # a write about it failed: what does it show now?
         self._tried = -math.inf  # until when back-offs that ended have been looked at
         self._seen = -1  # mirror.changes when the last session began
         self._conf_used: Conf | None = None
@@ -118,31 +120,22 @@ class Loop:
 
     def start(self) -> None:
         """Make the queues root and default where they are missing, then wait for the list of every kind."""
-        for name, spec in _QUEUES:
-            self._ensure_queue(self._default_queue if name == queue.DEFAULT else name, spec)
+        ensure_queues(self._cluster, self._default_queue)
         self.feed()
 
     def feed(self) -> int:
         """Take in what the watches have brought and what time has ended; the number of changes."""
         before = self.mirror.changes
         self._try_again()
-        self._look_again()
-        followed = {follower.kind for follower in self._followers}
-        asked = (kind for kind in self.conf.kinds if kind not in followed)
-        self._followers += [Follower(self._cluster, kind, optional=True) for kind in asked]
-        for follower in self._followers:
-            for event in follower.poll():
-                if follower.kind is NODE and self._our_node is not None and not self._our_node(event.object):
-                    self._turn_away(event)
-                    continue
-                self.mirror.apply(follower.kind, event.type, event.object)
-                if follower.kind is POD and self.reservations.failed and _settled(event):
-                    self.reservations.settled(uid_of(event.object))
+        self.intake.look_again()
+        if self._feeds:
+            self.intake.add(self.conf.kinds)
+            self.intake.feed()
         return self.mirror.changes - before
 
     def lagging(self) -> list[Kind]:
         """Kinds whose list has not come yet."""
-        return [follower.kind for follower in self._followers if not follower.synced]
+        return self.intake.lagging()
 
     def due(self) -> bool:
         """Could a session decide anything that the last one did not? Feed first."""
@@ -158,17 +151,19 @@ class Loop:
         if self.last is None:
             return None
         ssn = self.last.result.session
-        at = [self.reservations.next_due(self.last.at), *(plugin.next_due(ssn) for plugin in ssn.plugins)]
+        with self.intake.lock:
+            at = [self.reservations.next_due(self.last.at), *(plugin.next_due(ssn) for plugin in ssn.plugins)]
         return min((when for when in at if when is not None), default=None)
 
     def cycle(self) -> Cycle:
         """One session, and its decisions carried out."""
-        now = self._clock.now()
-        self._seen, self._conf_used = self.mirror.changes, self.conf
-        result = self._decide(self.mirror, self.conf, now, self._rng, self.reservations)
+        with self.intake.lock:
+            now = self._clock.now()
+            self._seen, self._conf_used = self.mirror.changes, self.conf
+            result = self._decide(self.mirror, self.conf, now, self._rng, self.reservations)
+            self.mirror.assume(result.operations)
         cycle = Cycle(self.last.number + 1 if self.last else 1, now, result)
         self.last = cycle
-        self.mirror.assume(result.operations)
 
         def failed(operation: Operation, error: ClusterError) -> None:
             cycle.failures.append(Failure(operation, error))
@@ -200,13 +195,12 @@ class Loop:
         self.close()
 
     def close(self) -> None:
-        for follower in self._followers:
-            follower.close()
+        self.intake.close()
 
-    def _turn_away(self, event: WatchEvent) -> None:
-        """A node that is not ours, or not any more."""
-        if self.mirror.has_node(event.object["metadata"]["name"]):
-            self.mirror.apply(NODE, "DELETED", event.object)
+    def _saw(self, kind: Kind, event: str, obj: Json) -> None:
+        """Nothing can fail any more about a pod that has a node, or is gone."""
+        if kind is POD and self.reservations.failed and (event == "DELETED" or (obj.get("spec") or {}).get("nodeName")):
+            self.reservations.settled(uid_of(obj))
 
     # --- what failed ----------------------------------------------------------------------------------------------------
 
@@ -214,14 +208,20 @@ class Loop:
         """A refused binding keeps its room while its pod is left alone, so that nobody breaks into a gang that has started."""
         match operation:
             case Bind(before=writes) if self._pending(operation):
-                self._doubtful.update({(write.kind, write.key): None for write in writes})
+                for write in writes:
+                    self.intake.doubt(write.kind, write.key)
                 transient = error.status >= 500 or isinstance(error, TooManyRequests)
-                self.reservations.bind_failed(operation, self._clock.now(), transient=transient)
+                with self.intake.lock:
+                    self.reservations.bind_failed(operation, self._clock.now(), transient=transient)
             case Bind(pod=pod) | Evict(pod=pod):
-                self.mirror.forget(operation)
-                self._doubtful[POD, pod] = None
+                self._forget(operation)
+                self.intake.doubt(POD, pod)
             case PatchStatus(kind=kind, key=key):
-                self._doubtful[kind, key] = None
+                self.intake.doubt(kind, key)
+
+    def _forget(self, operation: Operation) -> None:
+        with self.intake.lock:
+            self.mirror.forget(operation)
 
     def _pending(self, bind: Bind) -> bool:
         """Is the pod still there and without a node?"""
@@ -236,41 +236,17 @@ class Loop:
     def _try_again(self) -> None:
         """Bindings whose back-off is over: the same once more, or the pod is pending again."""
         now = self._clock.now()
-        for backoff in self.reservations.over(self._tried, now):
+        with self.intake.lock:
+            over = self.reservations.over(self._tried, now)
+        for backoff in over:
             bind = backoff.failed
             if not self.mirror.assumes(bind):
                 continue
             if backoff.again and self.mirror.has_node(bind.node):
                 self._write([bind], self._take_back)
             else:
-                self.mirror.forget(bind)
+                self._forget(bind)
         self._tried = now
 
     def _write(self, operations: Sequence[Operation], on_failure: OnFailure) -> None:
         self._carry_out(self._cluster, operations, clock=self._clock, on_failure=on_failure, events=self._events)
-
-    def _look_again(self) -> None:
-        """Read what was refused anew: the watch has nothing to tell about an object that did not change."""
-        for kind, key in list(self._doubtful):
-            try:
-                self.mirror.apply(kind, "MODIFIED", self._cluster.get(kind, key))
-            except NotFound:
-                self.mirror.apply(kind, "DELETED", {"metadata": {"namespace": key.namespace, "name": key.name}})
-            except ClusterError:
-                continue  # next time
-            del self._doubtful[kind, key]
-
-    def _ensure_queue(self, name: str, spec: Json) -> None:
-        try:
-            self._cluster.get(QUEUE, Key("", name))
-        except NotFound:
-            obj = {"apiVersion": QUEUE.api_version, "kind": QUEUE.name, "metadata": {"name": name}, "spec": dict(spec)}
-            try:
-                self._cluster.create(QUEUE, obj)
-            except AlreadyExists:
-                return
-
-
-def _settled(event: WatchEvent) -> bool:
-    """Nothing can fail about the pod any more."""
-    return event.type == "DELETED" or bool((event.object.get("spec") or {}).get("nodeName"))

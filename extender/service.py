@@ -1,10 +1,10 @@
 """The extender as it runs: what the watches bring in, the verbs, bindings written, all around one lock.
 
-    watch > mirror > Extender.saw                  one thread for each kind
+    watch > Intake > mirror > Extender.saw         one thread for each kind
     request > verb > answer                        the request's own thread; only a bind may wait, outside the lock
     survey > operations > apply                    one thread, once a period
 
-Until every kind has been listed it answers that it is not ready: 503, and an Error where kube-scheduler reads one."""
+Until every kind has been listed it answers that it is not ready: an Error where kube-scheduler reads one, else 503."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
-from extender.api.errors import ClusterError, Conflict, InvalidObject, NotFound
-from extender.api.meta import POD, Key, Kind, Time, uid_of
+from extender.api.errors import ClusterError, Conflict, InvalidObject
+from extender.api.meta import POD, Json, Key, Kind, Time, uid_of
 from extender.api.operations import Bind, Emit, Operation, target
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder
 from extender.cluster.first_queues import ensure_queues
-from extender.cluster.following import Follower
 from extender.cluster.logs import about
-from extender.cluster.port import Cluster, WatchEvent
+from extender.cluster.port import Cluster
 from extender.core.conf import Conf
 from extender.core.gang_books import TTL
-from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.mirror import Mirror
 from extender.core.reservations import Reservations
+from extender.intake import Intake
 from extender.verbs import wire
-from extender.verbs.answering import Extender, NotSeenYet, Turn
+from extender.verbs.answering import Extender, NotSeenYet, Turn, Verdict
 from extender.verbs.survey import Survey
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
 NOT_SYNCED = "node cache not synced"
-_POLL = 1.0  # seconds that a thread waits for an event before it looks whether it is to end
 _BACKOFF = 2.0
 _WRITES = 32  # bindings on their way to the API server at once, however large the gang that starts
 _CATCH_UP = 1.0  # seconds that a verb waits for a pod which kube-scheduler knows already
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +67,30 @@ class Reply:
 
 
 class Service:
-    """Thread-safe. `start` may raise a ClusterError and be called again."""
+    """Thread-safe. `start` may raise a ClusterError and be called again.
+
+    `beside`: names of schedulers whose pods a loop places that shares `intake` and `reservations`; it also keeps PodGroups and
+    queues telling the truth then. `hindrance` says why nothing may be answered though all lists are there; "": nothing."""
 
     def __init__(self, cluster: Cluster, conf: Conf, clock: Clock, settings: Settings | None = None, *,
-                 our_node: Callable[[Any], bool] | None = None) -> None:  # fmt: skip
+                 our_node: Callable[[Json], bool] | None = None, beside: Iterable[str] = (),
+                 hindrance: Callable[[], str] = lambda: "") -> None:  # fmt: skip
         self.settings = settings or Settings()
+        self.hindrance = hindrance
         self._cluster, self._clock = cluster, clock
-        self._lock = threading.RLock()
-        self._arrived = threading.Condition(self._lock)  # an event has come in
+        mirror = Mirror(beside, self.settings.default_queue, brought=self.settings.scheduler_names)
+        self.intake = Intake(cluster, mirror, conf.kinds, our_node=our_node)
+        self._lock = self.intake.lock
         self._gates: dict[Key, threading.Condition] = {}  # gang -> where its members wait
-        self._our_node = our_node
-        reservations = Reservations()
-        reservations.gangs.ttl = self.settings.ttl
-        mirror = Mirror(self.settings.scheduler_names, self.settings.default_queue)
-        self.extender = Extender(mirror, conf, reservations, most_waiting=self.settings.most_waiting)
-        self._survey = Survey(self.extender)
-        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
-        self._followers += [Follower(cluster, kind, optional=True) for kind in conf.kinds]
+        self.reservations = Reservations()
+        self.reservations.gangs.ttl = self.settings.ttl
+        self.extender = Extender(mirror, conf, self.reservations, most_waiting=self.settings.most_waiting)
+        self.intake.listeners.append(self._saw)
+        self._survey = Survey(self.extender, alone=not mirror.scheduler_names)
         self._events = EventRecorder(clock, "pumice-extender")
-        self._doubtful: set[tuple[Kind, Key]] = set()
         self._writing = threading.BoundedSemaphore(_WRITES)
         self._stop = threading.Event()
+        self._begun = False
 
     # --- one after the other, for whoever has a single thread -------------------------------------------------------------
 
@@ -97,45 +101,53 @@ class Service:
 
     def feed(self) -> None:
         """Take in what the watches have brought."""
-        for follower in self._followers:
-            self._take_in(follower, follower.poll())
+        self.intake.feed()
 
     def survey(self) -> None:
         """Write what has changed about PodGroups and queues, and wake whom kube-scheduler has forgotten."""
-        self._look_again()
+        self.intake.look_again()
         with self._locked() as now:
-            if self.lagging() or not self._survey.due():
+            if self.why_not() or not self._survey.due():
                 return
             operations = self._survey.take(now)
         apply(self._cluster, operations, clock=self._clock, on_failure=self._write_failed, events=self._events)
 
     def lagging(self) -> list[Kind]:
         """Kinds whose list has not come yet."""
-        return [follower.kind for follower in self._followers if not follower.synced]
+        return self.intake.lagging()
+
+    def begin(self) -> None:
+        """Before the first decision: gangs that were started in part get what they lack. Nothing before the lists are there."""
+        if not self._begun and not self.lagging():
+            with self._locked() as now:
+                self.extender.complete(now)
+                self._begun = True
+
+    def why_not(self) -> str:
+        """Why nothing can be answered now; "" where it can."""
+        if self.lagging() or self._stop.is_set():
+            return NOT_SYNCED
+        return self.hindrance()
 
     # --- all at once ------------------------------------------------------------------------------------------------------
 
     def run(self, stop: threading.Event, each_period: Callable[[], None] = lambda: None) -> None:
         """Work until `stop` is set; then those that wait are told to ask again."""
         self._prepare(stop)
-        followed = 0
-        while not stop.wait(self.settings.period if followed else 0.0):
-            for follower in self._followers[followed:]:
-                name = f"follow-{follower.kind.plural}"
-                threading.Thread(target=self._follow, args=(follower, stop), name=name, daemon=True).start()
-            followed = len(self._followers)
+        while not stop.is_set():
+            self.intake.follow(stop)
             each_period()
             try:
                 self.survey()
             except ClusterError as error:
                 log.warning("the API server does not answer as it should", extra=about(error=str(error)))
+            stop.wait(self.settings.period)
         self.close()
 
     def use(self, conf: Conf) -> None:
         """Another configuration from now on. Kinds that only it asks for are followed as well."""
+        self.intake.add(conf.kinds)
         with self._lock:
-            known = {follower.kind for follower in self._followers}
-            self._followers += [Follower(self._cluster, kind, optional=True) for kind in conf.kinds if kind not in known]
             self.extender.conf = conf
 
     def close(self) -> None:
@@ -144,8 +156,7 @@ class Service:
         with self._lock:
             for gate in self._gates.values():
                 gate.notify_all()
-        for follower in self._followers:
-            follower.close()
+        self.intake.close()
 
     def _prepare(self, stop: threading.Event) -> None:
         while not stop.is_set():
@@ -156,26 +167,10 @@ class Service:
                 log.warning("the API server does not answer as it should", extra=about(error=str(error)))
                 stop.wait(_BACKOFF)
 
-    def _follow(self, follower: Follower, stop: threading.Event) -> None:
-        while not stop.is_set():
-            try:
-                self._take_in(follower, follower.poll(_POLL))
-            except ClusterError as error:
-                log.warning("a watch does not answer as it should", extra=about(kind=follower.kind, error=str(error)))
-                stop.wait(_BACKOFF)
-
-    def _take_in(self, follower: Follower, events: list[WatchEvent]) -> None:
-        if not events:
-            return
-        with self._locked():
-            for event in events:
-                kind = "DELETED" if self._turned_away(follower.kind, event) else event.type
-                self.extender.mirror.apply(follower.kind, kind, event.object)
-                self.extender.saw(follower.kind, kind, event.object)
-            self._arrived.notify_all()
-
-    def _turned_away(self, kind: Kind, event: WatchEvent) -> bool:
-        return kind.name == "Node" and self._our_node is not None and not self._our_node(event.object)
+    def _saw(self, kind: Kind, event: str, obj: Json) -> None:
+        """The intake has the lock."""
+        self.extender.saw(kind, event, obj)
+        self._wake_turned()
 
     @contextmanager
     def _locked(self) -> Iterator[Time]:
@@ -184,17 +179,23 @@ class Service:
             try:
                 yield self._clock.now()
             finally:
-                turned = self.extender.books.turned
-                for gang in turned & self._gates.keys():
-                    self._gates[gang].notify_all()
-                turned.clear()
+                self._wake_turned()
+
+    def _wake_turned(self) -> None:
+        turned = self.extender.books.turned
+        for gang in turned & self._gates.keys():
+            self._gates[gang].notify_all()
+        turned.clear()
 
     # --- the verbs ----------------------------------------------------------------------------------------------------------
 
     def answer(self, verb: str, body: bytes) -> Reply:
         """What kube-scheduler is told. Raises InvalidObject for a body that cannot be read."""
-        if self.lagging() or self._stop.is_set():
-            return Reply(HTTPStatus.SERVICE_UNAVAILABLE, wire.failed(NOT_SYNCED), "not ready")
+        why_not = self.why_not()
+        if why_not:  # where kube-scheduler reads an Error it reads it of a 200 only
+            status = HTTPStatus.OK if verb in ("filter", "bind") else HTTPStatus.SERVICE_UNAVAILABLE
+            return Reply(status, wire.failed(why_not), "not ready")
+        self.begin()
         try:
             match verb:
                 case "filter":
@@ -222,7 +223,7 @@ class Service:
         outcome = "error" if result.error else "ok" if result.names else "refused"
         return Reply(HTTPStatus.OK, wire.filtered(asked, result), outcome)
 
-    def _caught_up(self, ask: Callable[[Time], Any]) -> Any:
+    def _caught_up(self, ask: Callable[[Time], T]) -> T:
         """The verb's answer; a pod that kube-scheduler knows before us is given a moment to arrive. Raises NotSeenYet."""
         late = time.monotonic() + _CATCH_UP
         while True:
@@ -231,13 +232,12 @@ class Service:
                     return ask(now)
                 except NotSeenYet:
                     left = late - time.monotonic()
-                    if left <= 0 or not self._arrived.wait(left):
+                    if left <= 0 or not self.intake.arrived.wait(left):
                         raise
 
     def _bind(self, asked: wire.Binding) -> str:
         """"" where the pod is bound, else why it is not."""
-        with self._locked() as now:
-            verdict = self.extender.ask_to_bind(asked, now)
+        verdict = self._caught_up(lambda now: self.extender.ask_to_bind(asked, now))
         if verdict.turn is Turn.WAIT:
             verdict = self._wait(verdict.bind)
         if verdict.turn is not Turn.GO:
@@ -253,7 +253,7 @@ class Service:
             self.extender.bound(bind)
         return ""
 
-    def _wait(self, bind: Bind) -> Any:
+    def _wait(self, bind: Bind) -> Verdict:
         """For the gang, at most as long as the barrier; the wait of one that ends without it ends that of all."""
         with self._locked() as now:
             found = self.extender.books.find(bind.uid)
@@ -292,21 +292,7 @@ class Service:
             return
         kind, key = target(operation)
         log.warning("a write was refused", extra=about(kind=kind, object=key, error=str(error)))
-        self._doubtful.add((kind, key))
-
-    def _look_again(self) -> None:
-        """Read anew what we assumed to have changed: the watch has nothing to tell about it."""
-        for kind, key in list(self._doubtful):
-            try:
-                found = self._cluster.get(kind, key)
-            except NotFound:
-                found = None
-            except ClusterError:
-                continue  # next time
-            with self._locked():
-                gone = {"metadata": {"namespace": key.namespace, "name": key.name}}
-                self.extender.mirror.apply(kind, "MODIFIED" if found else "DELETED", found or gone)
-            self._doubtful.discard((kind, key))
+        self.intake.doubt(kind, key)
 
     # --- for people -----------------------------------------------------------------------------------------------------------
 
@@ -324,6 +310,6 @@ def unready(service: Service) -> Callable[[], str | None]:
 
     def check() -> str | None:
         missing: Iterable[Kind] = service.lagging()
-        return f"not listed yet: {', '.join(kind.plural for kind in missing)}" if missing else None
+        return f"not listed yet: {', '.join(kind.plural for kind in missing)}" if missing else service.why_not() or None
 
     return check

@@ -183,7 +183,7 @@ def _close_tasks(ssn: Session, job: int, why: Waiting) -> None:
     """Condition PodScheduled=False, event and nomination of every task that found no node."""
     for task in ssn.jobs.pending_tasks[job]:
         pod = ssn.tasks.pod[task]
-        if pod is None or ssn.task_status[task] not in _UNBOUND or ssn.shape_of(task).gated:
+        if pod is None or ssn.task_status[task] not in _UNBOUND or ssn.shape_of(task).gated or not ssn.places[task]:
             continue
         reason, message, nominated = task_text(ssn, task, why)
         if _shows(pod, reason, message, nominated):

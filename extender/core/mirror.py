@@ -46,10 +46,15 @@ MAX_PRIORITY = 2**31 - 1
 
 
 class Mirror:
-    """Local state of the cluster. `scheduler_names`: whose pending pods are ours. Not thread-safe: the driver holds a lock."""
+    """Local state of the cluster. Not thread-safe: the driver holds a lock.
 
-    def __init__(self, scheduler_names: Iterable[str] = ("volcano",), default_queue: str = queue.DEFAULT) -> None:
-        self.scheduler_names = frozenset(scheduler_names)
+    `scheduler_names`: whose pending pods our sessions place; `brought`: whose pods kube-scheduler brings one by one to the
+    extender. Both are ours, and count in one and the same books."""
+
+    def __init__(self, scheduler_names: Iterable[str] = ("volcano",), default_queue: str = queue.DEFAULT, *,
+                 brought: Iterable[str] = ()) -> None:  # fmt: skip
+        self.scheduler_names, self.brought = frozenset(scheduler_names), frozenset(brought)
+        self._ours = self.scheduler_names | self.brought
         self.default_queue = default_queue
         self.axis = Axis()
         self.shapes = Shapes(self.axis)
@@ -151,7 +156,7 @@ class Mirror:
 
     def _concerns(self, pod: Pod) -> bool:
         """Ours are followed from the start, others once they are on a node."""
-        return bool(pod.spec.node_name) or pod.spec.scheduler_name in self.scheduler_names
+        return bool(pod.spec.node_name) or pod.spec.scheduler_name in self._ours
 
     def pod_changed(self, key: Key, pod: Pod) -> None:
         """A pod came or changed."""
@@ -160,7 +165,7 @@ class Mirror:
             if row is not None:
                 self._drop_task(row)
             return
-        ours = pod.spec.scheduler_name in self.scheduler_names
+        ours = pod.spec.scheduler_name in self._ours
         status = st.status_of(pod)
         if row is not None:
             old = self.tasks.pod[row]
@@ -192,7 +197,7 @@ class Mirror:
         held = spec.node_name if status not in st.ENDED_SET else ""  # what has ended holds nothing of its node
         node = self.nodes.row_of(held, len(self.axis)) if held else -1
         job = self.jobs.row_of(Key(key.namespace, pod.group), len(self.axis)) if pod.group and ours else -1
-        row = self.tasks.add(key, pod, shape.id, status, node, job)
+        row = self.tasks.add(key, pod, shape.id, status, node, job, brought=spec.scheduler_name in self.brought)
         self.task_labels.set(row, pod.metadata.labels or {})
         self._account(row, shape, +1)
 
@@ -355,17 +360,17 @@ _FACTS: dict[Kind, type[View]] = {
     meta.RESOURCE_CLAIM_TEMPLATE: ResourceClaimTemplate,
     meta.RESOURCE_SLICE: ResourceSlice,
     meta.DEVICE_CLASS: DeviceClass,
-}
-_CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
-    meta.NODE: (Node, Mirror.node_changed),
-    meta.POD: (Pod, Mirror.pod_changed),
-    meta.POD_GROUP: (PodGroup, Mirror.group_changed),
     meta.PV: PersistentVolume,
     meta.PVC: PersistentVolumeClaim,
     meta.STORAGE_CLASS: StorageClass,
     meta.CSI_NODE: CsiNode,
     meta.CSI_DRIVER: CsiDriver,
     meta.CSI_STORAGE_CAPACITY: CsiStorageCapacity,
+}
+_CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
+    meta.NODE: (Node, Mirror.node_changed),
+    meta.POD: (Pod, Mirror.pod_changed),
+    meta.POD_GROUP: (PodGroup, Mirror.group_changed),
     meta.QUEUE: (Queue, Mirror.queue_changed),
 }
 _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {

@@ -61,6 +61,7 @@ class Tasks:
     priority: NDArray[np.int32]
     created: NDArray[np.float64]
     preemptable: BoolN
+    brought: BoolN  # by kube-scheduler to the extender: no session of the loop places them
     namespace: NDArray[np.int32]  # number of the namespace in `namespaces`
     namespaces: Mapping[str, int]
     labels: LabelColumns
@@ -144,6 +145,7 @@ class Snapshot:
                 key=task.key, pod=task.pod, role=task.role, rows=task.rows,
                 status=_copy(task.status, t), node=_copy(task.node, t), job=_copy(task.job, t), shape=_copy(task.shape, t),
                 priority=_copy(task.priority, t), created=_copy(task.created, t), preemptable=_copy(task.preemptable, t),
+                brought=_copy(task.brought, t),
                 namespace=_copy(task.namespace, t), namespaces=task.namespaces, labels=mirror.task_labels,
             ),
             jobs=Jobs(

@@ -132,9 +132,9 @@ class NodeTable(_Table[str]):
 
 
 class TaskTable(_Table[Key]):
-    """One row per pod that we follow. `job` and `node` are rows or -1."""
+    """One row per pod that we follow. `job` and `node` are rows or -1. `brought`: by kube-scheduler, to the extender."""
 
-    COLUMNS = ("status", "node", "job", "shape", "priority", "created", "preemptable", "namespace")
+    COLUMNS = ("status", "node", "job", "shape", "priority", "created", "preemptable", "namespace", "brought")
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,9 +149,10 @@ class TaskTable(_Table[Key]):
         self.created = np.zeros(_FIRST, dtype=np.float64)
         self.preemptable = np.zeros(_FIRST, dtype=bool)
         self.namespace = np.zeros(_FIRST, dtype=np.int32)
+        self.brought = np.zeros(_FIRST, dtype=bool)
         self.namespaces: dict[str, int] = {}  # in the order in which they were met
 
-    def add(self, key: Key, pod: Pod, shape: int, status: int, node: int, job: int) -> int:
+    def add(self, key: Key, pod: Pod, shape: int, status: int, node: int, job: int, *, brought: bool) -> int:
         row, new = self._take(key)
         if new:
             self.key.append(None)
@@ -160,7 +161,7 @@ class TaskTable(_Table[Key]):
         self.key[row], self.pod[row], self.role[row] = key, pod, pod.role
         self.status[row], self.node[row], self.job[row], self.shape[row] = status, node, job, shape
         self.priority[row] = task_priority(pod)
-        self.created[row] = pod.metadata.created
+        self.created[row], self.brought[row] = pod.metadata.created, brought
         self.namespace[row] = self.namespaces.setdefault(key.namespace, len(self.namespaces))
         self.preemptable[row] = flag(pod.metadata.annotation(names.PREEMPTABLE), pod.metadata.label(names.PREEMPTABLE), True)
         return row

@@ -6,7 +6,7 @@ have asked to be bound; until then whoever asks is told to wait."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
@@ -19,18 +19,20 @@ from extender.api.meta import Json, Key, Kind, Time
 from extender.api.operations import Bind
 from extender.api.pod import Pod
 from extender.core import status as st
-from extender.core.axis import BoolN
+from extender.core.axis import BoolN, Rows
 from extender.core.conf import Conf
 from extender.core.gang_books import Hold, Seat
 from extender.core.mirror import Mirror
 from extender.core.reasons import Reason, Waiting
 from extender.core.reservations import Reservations
 from extender.verbs import foreign, preempting
-from extender.verbs.planning import Planned, Refused, open_session, plan
+from extender.verbs.planning import Planned, Refused, fits, open_session, plan
 from extender.verbs.scoring import Evaluations
 from extender.verbs.wire import Asked, AskedToPreempt, Binding, Filtered, Victims
 
 NOT_NEEDED = "the pod has its node already"
+_FORGOTTEN = 60.0  # seconds after which a pod that was asked about and never came is not waited for any more
+_COMPLETED = 20  # gangs that are completed at once; the others have their turn in the next survey
 
 
 class Turn(Enum):
@@ -62,6 +64,7 @@ class Extender:
         self.most_waiting = most_waiting
         self.waiting: dict[Key, tuple[Time, Waiting]] = {}  # gang -> when it was last refused, and why
         self._evaluations = Evaluations()
+        self._unseen: dict[str, Time] = {}  # pods that were asked about before the watch brought them
 
     # --- what the driver tells ------------------------------------------------------------------------------------------
 
@@ -69,6 +72,7 @@ class Extender:
         """A change came in; the mirror has it already. What is kept for a gang that lost a member or a node is given back."""
         if kind is meta.POD:
             uid = meta.uid_of(obj)
+            self._unseen.pop(uid, None)
             found = self.books.find(uid)
             if found is None:
                 return
@@ -87,6 +91,34 @@ class Extender:
         """Give back what nobody has come for in time."""
         for gang in self.books.expired(now):
             self._drop(gang)
+        if self._unseen:
+            self._unseen = {uid: at for uid, at in self._unseen.items() if now - at < _FORGOTTEN}
+
+    def torn(self) -> bool:
+        """Is there a gang that has nodes for fewer members than it needs, and members that wait for one?"""
+        return len(self._torn()) > 0
+
+    def _torn(self) -> Rows:
+        jobs, n = self.mirror.jobs, len(self.mirror.jobs.key)
+        counts = jobs.counts[:n]
+        begun = counts[:, st.IS_ALLOCATED].any(axis=1) & (counts[:, st.PENDING] > 0)
+        found: Rows = np.flatnonzero(begun & (counts[:, st.IS_READY].sum(axis=1) < jobs.min_available[:n]))
+        return found
+
+    def complete(self, now: Time) -> None:
+        """Keep room for what a gang lacks that has started in part: its binds were cut off by our own end, or it lost a node.
+
+        It comes before everybody else; done before the first question, so that nobody takes the room while its members are
+        on their way back."""
+        for job in self._torn()[:_COMPLETED]:
+            ssn = open_session(self.mirror, self.conf, now, self.reservations)
+            if not fits(ssn, int(job)):
+                continue
+            ssn = open_session(self.mirror, self.conf, now, self.reservations)
+            found = plan(ssn, ssn.pending_tasks(int(job))[0], None)
+            if isinstance(found, Planned):
+                self.mirror.assume(found.binds)
+                self.books.start(self.books.hold(ssn.job_key(int(job)), found.binds, now))
 
     def _gone(self, held: Hold, uid: str) -> None:
         """A member is gone. One that has started needs nothing kept but its other members' nodes."""
@@ -111,8 +143,10 @@ class Extender:
         self.tend(now)
         pod = asked.pod
         if not pod.group:
+            if pod.spec.scheduler_name in self.mirror.brought and not self._knows(pod.metadata.key, pod.metadata.uid):
+                self._unseen[pod.metadata.uid] = now
             return foreign.judge(self.mirror, self._kept(), pod, asked.names)
-        if pod.spec.scheduler_name not in self.mirror.scheduler_names:
+        if pod.spec.scheduler_name not in self.mirror.brought:
             return Filtered(error=f"pods of scheduler {pod.spec.scheduler_name} are not followed here, yet {pod.metadata.key} is "
                                   f"in gang {pod.group}: name the scheduler in --extender-scheduler-name")  # fmt: skip
         task = self._task(pod)
@@ -126,16 +160,22 @@ class Extender:
                 return answer
         return self._plan(asked, now, again=found is not None)
 
-    def _kept(self) -> Iterable[Bind]:
-        return (seat.bind for held in self.books for seat in held.unasked)
+    def _kept(self) -> Iterator[int]:
+        """Tasks that have room of which kube-scheduler cannot know: members that have not come yet, and what the loop binds."""
+        tasks, n = self.mirror.tasks, len(self.mirror.tasks.key)
+        yield from (tasks.rows[seat.bind.pod] for held in self.books for seat in held.unasked if self.mirror.assumes(seat.bind))
+        yield from np.flatnonzero((tasks.status[:n] == st.BINDING) & ~tasks.brought[:n]).tolist()
+
+    def _knows(self, key: Key, uid: str) -> bool:
+        row = self.mirror.tasks.rows.get(key)
+        pod = self.mirror.tasks.pod[row] if row is not None else None
+        return pod is not None and pod.metadata.uid == uid
 
     def _task(self, pod: Pod) -> int:
         """The row of a member."""
-        task = self.mirror.tasks.rows.get(pod.metadata.key)
-        known = self.mirror.tasks.pod[task] if task is not None else None
-        if task is None or known is None or known.metadata.uid != pod.metadata.uid:
+        if not self._knows(pod.metadata.key, pod.metadata.uid):
             raise NotSeenYet(f"pod {pod.metadata.key} is not in the cache yet")
-        return task
+        return self.mirror.tasks.rows[pod.metadata.key]
 
     def _only(self, asked: Asked, node: str, text: str) -> Filtered:
         """Just this node, if it was asked about."""
@@ -224,25 +264,36 @@ class Extender:
     # --- bind -----------------------------------------------------------------------------------------------------------
 
     def ask_to_bind(self, asked: Binding, now: Time) -> Verdict:
-        """Whether the pod may be bound now, is to wait for its gang, or has lost its node."""
+        """Whether the pod may be bound now, is to wait for its gang, or has lost its node. Raises NotSeenYet."""
         self.tend(now)
-        bind = Bind(asked.pod, asked.node, asked.uid)
-        task = self.mirror.tasks.rows.get(asked.pod)
-        pod = self.mirror.tasks.pod[task] if task is not None else None
         found = self.books.find(asked.uid)
         if found is None:
-            if task is None or pod is None or pod.metadata.uid != asked.uid or not pod.group:
-                self.mirror.assume([bind] if self._is_pending(task, pod, asked.uid) else [])
-                return Verdict(Turn.GO, bind)
-            node = int(self.mirror.tasks.node[task])
-            if node >= 0 and self.mirror.nodes.name[node] == asked.node:
-                return Verdict(Turn.GO, bind)  # once more: the binding itself tells whether it is done
-            return Verdict(Turn.NO, bind, f"no node is kept for {asked.pod} of gang {pod.group} any more")
+            return self._without_seat(asked)
         seat = found[1]
         if seat.bind.node != asked.node:
-            return Verdict(Turn.NO, bind, f"node {seat.bind.node} is kept for {asked.pod}, not {asked.node}")
+            other = Bind(asked.pod, asked.node, asked.uid)
+            return Verdict(Turn.NO, other, f"node {seat.bind.node} is kept for {asked.pod}, not {asked.node}")
         self.books.ask(asked.uid, now)
         return self.turn(seat.bind)
+
+    def _without_seat(self, asked: Binding) -> Verdict:
+        """A foreign pod is bound unless its room has gone since it was chosen; a member only where it is bound already."""
+        bind = Bind(asked.pod, asked.node, asked.uid)
+        if not self._knows(asked.pod, asked.uid):
+            if asked.uid in self._unseen:
+                raise NotSeenYet(f"pod {asked.pod} is not in the cache yet")
+            return Verdict(Turn.GO, bind)
+        task = self.mirror.tasks.rows[asked.pod]
+        node, pod = int(self.mirror.tasks.node[task]), self.mirror.tasks.pod[task]
+        if node >= 0 and (self.mirror.nodes.name[node] == asked.node or pod is None or not pod.group):
+            return Verdict(Turn.GO, bind)  # once more: the binding itself tells whether it is done
+        if pod is not None and pod.group:
+            return Verdict(Turn.NO, bind, f"no node is kept for {asked.pod} of gang {pod.group} any more")
+        lacking = foreign.lacks(self.mirror, task, asked.node)
+        if lacking:
+            return Verdict(Turn.NO, bind, f"node {asked.node} has been given to others meanwhile: {lacking}")
+        self.mirror.assume([bind])
+        return Verdict(Turn.GO, bind)
 
     def turn(self, bind: Bind) -> Verdict:
         """How it stands with a pod that has asked."""
@@ -253,9 +304,6 @@ class Extender:
         if not held.started and self._whole(held):
             self.books.start(held)
         return Verdict(Turn.GO if held.started else Turn.WAIT, bind)
-
-    def _is_pending(self, task: int | None, pod: Pod | None, uid: str) -> bool:
-        return task is not None and pod is not None and pod.metadata.uid == uid and self.mirror.tasks.node[task] < 0
 
     def _whole(self, held: Hold) -> bool:
         """Do those that are on nodes and those that have asked make the gang's minimum, and of each role?"""

@@ -10,23 +10,22 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from extender.api.errors import InvalidObject
-from extender.api.operations import Bind
 from extender.api.pod import Pod, effective_requests
 from extender.core.axis import PODS, BoolN, IntNR, IntR, Rows
-from extender.core.kube import node_affinity, taints, unschedulable
+from extender.core.kube import node_affinity, ports, taints, unschedulable
 from extender.core.mirror import Mirror
 from extender.core.reasons import insufficient
 from extender.core.snapshot import Nodes
 from extender.verbs.wire import Filtered
 
 UNKNOWN = "node not in cache"
-KEPT = "room is kept for a gang that is starting"
+KEPT = "room is kept for pods that are starting"
 _CHECKS = ((unschedulable.REASON, unschedulable.refused), (node_affinity.REASON, node_affinity.refused),
            (taints.REASON, taints.refused))  # fmt: skip
 
 
-def judge(mirror: Mirror, kept: Iterable[Bind], pod: Pod, names: Sequence[str]) -> Filtered:
-    """Which of the nodes may take the pod. `kept`: bindings that are assumed for gangs and that kube-scheduler cannot know."""
+def judge(mirror: Mirror, kept: Iterable[int], pod: Pod, names: Sequence[str]) -> Filtered:
+    """Which of the nodes may take the pod. `kept`: tasks whose binding is assumed and that kube-scheduler cannot know of."""
     rows = rows_of(mirror, names)
     known = rows >= 0
     at = rows[known]
@@ -59,6 +58,25 @@ def rows_of(mirror: Mirror, names: Sequence[str]) -> Rows:
     return rows
 
 
+def lacks(mirror: Mirror, task: int, node: str) -> str:
+    """What has become of the room on the node since kube-scheduler chose it: "" where the pod may still be bound there."""
+    row = mirror.nodes.rows.get(node)
+    shape = mirror.shapes.by_id[int(mirror.tasks.shape[task])]
+    if row is None or shape is None or not mirror.nodes.exists[row]:
+        return ""
+    width = min(len(shape.request), mirror.nodes.width)
+    free = mirror.nodes.allocatable[row, :width] - mirror.nodes.used[row, :width]
+    lacking = np.flatnonzero((shape.request[:width] > 0) & (shape.request[:width] > free))
+    if len(lacking):
+        return insufficient(mirror.axis.names[int(lacking[0])])
+    wanted = ports.host_ports(shape.spec)
+    if not wanted:
+        return ""
+    there = [mirror.shapes.by_id[int(mirror.tasks.shape[each])] for each in mirror.nodes.tasks[row]]
+    held = [port for listed in ports.by_shape(there).values() for port in listed]
+    return ports.REASON if any(one.conflicts(other) for one in wanted for other in held) else ""
+
+
 def _request(mirror: Mirror, pod: Pod) -> IntR:
     """(R,) with 1 in the pods column; all zero where it cannot be read, which is kube-scheduler's business."""
     try:
@@ -77,17 +95,15 @@ def _short(allocatable: IntNR, used: IntNR, request: IntR, at: Rows) -> BoolN:
     return short
 
 
-def _say_short(mirror: Mirror, kept: Iterable[Bind], request: IntR, at: Rows, short: BoolN,
+def _say_short(mirror: Mirror, kept: Iterable[int], request: IntR, at: Rows, short: BoolN,
                reasons: list[tuple[str, bool]]) -> None:  # fmt: skip
     """Room that is only kept cannot be had by evicting anybody; nor can room that the node never had."""
     nodes = mirror.nodes
     used = nodes.used.copy(order="K")
-    for bind in kept:
-        row, task = nodes.rows.get(bind.node), mirror.tasks.rows.get(bind.pod)
-        if row is not None and task is not None:
-            shape = mirror.shapes.by_id[int(mirror.tasks.shape[task])]
-            if shape is not None:
-                used[row, : len(shape.request)] -= shape.request
+    for task in kept:
+        shape = mirror.shapes.by_id[int(mirror.tasks.shape[task])]
+        if shape is not None:
+            used[mirror.tasks.node[task], : len(shape.request)] -= shape.request
     for i in np.flatnonzero(short):
         row = at[i]
         free = nodes.allocatable[row] - used[row]

@@ -50,7 +50,7 @@ class Refused:
 def open_session(mirror: Mirror, conf: Conf, now: Time, reservations: Reservations) -> Session:
     """Ties go to the lowest row, or are broken by the time where the configuration wants chance."""
     rng = np.random.default_rng(int(now * 1000))
-    return Session(Snapshot.build(mirror), conf, now, rng, reservations)
+    return Session(Snapshot.build(mirror), conf, now, rng, reservations, brought=True)
 
 
 def plan(ssn: Session, task: int, only_on: BoolN | None) -> Planned | Refused:

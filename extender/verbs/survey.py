@@ -22,27 +22,30 @@ _TRIED = 50  # refused gangs that one survey looks at, the one that was refused 
 
 
 class Survey:
-    """Remembers whom it has touched."""
+    """Remembers whom it has touched. `alone`: no loop beside it does what sessions do besides placing pods."""
 
-    def __init__(self, extender: Extender) -> None:
-        self._extender = extender
+    def __init__(self, extender: Extender, *, alone: bool = True) -> None:
+        self._extender, self._alone = extender, alone
         self._touched: dict[str, Time] = {}  # pod uid -> when
         self._seen = -1
 
     def due(self) -> bool:
         """Has anything changed, or does anybody wait?"""
         extender = self._extender
-        return extender.mirror.changes != self._seen or bool(extender.waiting) or bool(len(extender.books))
+        return extender.mirror.changes != self._seen or bool(extender.waiting) or bool(len(extender.books)) or extender.torn()
 
     def take(self, now: Time) -> list[Operation]:
         """What is to be written; what it says about PodGroups and queues is assumed already."""
         extender = self._extender
         extender.tend(now)
+        extender.complete(now)
         self._seen = extender.mirror.changes
         ssn = open_session(extender.mirror, extender.conf, now, extender.reservations)
-        if ssn.conf.has_action("enqueue"):
+        if self._alone and ssn.conf.has_action("enqueue"):
             enqueue.run(ssn, None)
         pods = [*self._late(now), *self._hopeful(ssn, now)]
+        if not self._alone:
+            return list(self._touch(ssn, pods, now))
         close(ssn)
         told = [each for each in ssn.operations if isinstance(each, PatchStatus | Emit) and each.kind in (POD_GROUP, QUEUE)]
         extender.mirror.assume(told)

@@ -56,7 +56,6 @@ def test_it_is_ready_once_it_has_the_lists(daemon: cli.Extender) -> None:
 
 
 WRONG = {
-    "an address alone": ExtenderOptions(extender_address=":8090"),
     "alone without an address": ExtenderOptions(extender_only=True),
     "a certificate without a key": ExtenderOptions(":8090", True, extender_tls_cert_file="x"),
     "too few threads": ExtenderOptions(":8090", True, extender_threads=64),

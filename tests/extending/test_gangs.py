@@ -37,7 +37,7 @@ def test_what_is_kept_counts_as_used_for_foreign_pods() -> None:
     """kube-scheduler could evict nobody for it: the room is only kept."""
     world = World(*machines(1), *gang("g", 3), pod("x").cpu(2))
     world.place("g-0")
-    assert world.filter("x").hopeless == {"n0": "room is kept for a gang that is starting"}
+    assert world.filter("x").hopeless == {"n0": "room is kept for pods that are starting"}
 
 
 def test_foreign_pods_pass() -> None:

@@ -1,6 +1,7 @@
 """Random histories: kube-scheduler as we play it, pods and nodes that come and go, news that come late, time that passes.
 
-Whatever the order, no gang is ever started in part, no node and no queue holds more than it may, and in the end all have run."""
+Whatever the order, no gang is ever started in part, no node and no queue holds more than it may, and in the end all have run.
+The same beside a loop that places gangs of its own on the same nodes, from the same queues."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as some
 from hypothesis.stateful import (
@@ -29,14 +31,16 @@ from extender.api.views import view
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.core import conf
+from extender.loop import Loop
 from extender.plugins import PLUGINS
 from extender.service import Service, Settings
-from extender.testing.builders import node, pod, podgroup, queue
+from extender.testing.builders import node, pod, podgroup, queue, task
 from extender.verbs.answering import NotSeenYet, Turn
 from extender.verbs.wire import Asked, Binding
 from tests.extending.world import member
 
 CPU, MOST_NODES = 4, 6
+LOOPS = "v"  # how names of gangs begin that the loop places
 LIMIT = 6  # cpu that queue `small` may have
 BARRIER = 25.0
 CONF = conf.load(conf.DEFAULT, PLUGINS, ACTIONS)
@@ -65,6 +69,7 @@ class KubeScheduler:
     cluster: MemoryCluster
     service: Service
     assumed: dict[str, str] = field(default_factory=dict)  # pod uid -> node
+    chosen: list[Binding] = field(default_factory=list)  # binds that are on their way to us
     waiting: list[Waiting] = field(default_factory=list)
 
     def pods(self) -> list[Json]:
@@ -79,7 +84,9 @@ class KubeScheduler:
         return room
 
     def pending(self) -> list[Json]:
-        return [each for each in self.pods() if not each["spec"].get("nodeName") and each["metadata"]["uid"] not in self.assumed]
+        """Pods that kube-scheduler is to place."""
+        return [each for each in self.pods() if each["spec"]["schedulerName"] == labels.DEFAULT_SCHEDULER
+                and not each["spec"].get("nodeName") and each["metadata"]["uid"] not in self.assumed]  # fmt: skip
 
     def schedule(self, obj: Json) -> None:
         names = [name for name, free in self.free().items() if free >= asks(obj)]
@@ -96,8 +103,21 @@ class KubeScheduler:
             return
         uid, on = obj["metadata"]["uid"], found.names[0]
         self.assumed[uid] = on
-        verdict = extender.ask_to_bind(Binding(key_of(obj), uid, on), now)
-        self.waiting.append(Waiting(verdict.bind, now + BARRIER))
+        self.chosen.append(Binding(key_of(obj), uid, on))
+
+    def ask(self) -> None:
+        """The binds arrive."""
+        chosen, self.chosen = self.chosen, []
+        for asked in chosen:
+            try:
+                verdict = self.service.extender.ask_to_bind(asked, self.cluster.clock.now())
+            except NotSeenYet:
+                del self.assumed[asked.uid]
+                continue
+            if verdict.turn is Turn.NO:
+                del self.assumed[asked.uid]
+            else:
+                self.waiting.append(Waiting(verdict.bind, self.cluster.clock.now() + BARRIER))
         self.hear()
 
     def hear(self) -> None:
@@ -135,7 +155,7 @@ class KubeScheduler:
 class Histories(RuleBasedStateMachine):
     gangs = Bundle("gangs")
 
-    @initialize(count=some.integers(1, 4))
+    @initialize(count=some.integers(1, 3))
     def begin(self, count: int) -> None:
         self.clock = VirtualClock(1000.0)
         self.cluster = MemoryCluster(self.clock)
@@ -143,17 +163,22 @@ class Histories(RuleBasedStateMachine):
         self.numbers = itertools.count()
         self.sizes: dict[str, int] = {}
         self.disturbed: set[str] = set()  # gangs that lost something that was theirs
-        self.service = Service(self.cluster, CONF, self.clock, Settings(barrier=BARRIER))
-        self.kube = KubeScheduler(self.cluster, self.service)
+        self._start()
         for _ in range(count):
             self.node_comes()
         self.news()
+
+    def _start(self) -> None:
+        self.service = Service(self.cluster, CONF, self.clock, Settings(barrier=BARRIER))
+        self.kube = KubeScheduler(self.cluster, self.service)
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
     @rule(target=gangs, size=some.integers(1, 5), more=some.integers(0, 2), small=some.booleans())
     def gang_comes(self, size: int, more: int, small: bool) -> str:
-        name = f"g{next(self.numbers)}"
+        return self._gang_comes(f"g{next(self.numbers)}", size, more, small)
+
+    def _gang_comes(self, name: str, size: int, more: int, small: bool) -> str:
         self.sizes[name] = size
         group = podgroup(name).members(size).queue("small" if small else "default")
         self.cluster.create(POD_GROUP, group)
@@ -162,7 +187,7 @@ class Histories(RuleBasedStateMachine):
         return name
 
     def _create(self, name: str, gang: str) -> None:
-        self.cluster.create(POD, member(name, gang).cpu(1))
+        self.cluster.create(POD, (task if gang.startswith(LOOPS) else member)(name, gang).cpu(1))
 
     @rule(cpu=some.integers(0, CPU))
     def foreign_pod_comes(self, cpu: int) -> None:
@@ -170,14 +195,20 @@ class Histories(RuleBasedStateMachine):
 
     @rule(which=some.integers(0, 50))
     def kube_scheduler_takes_a_pod(self, which: int) -> None:
+        """It does not wait for the bind."""
         pending = self.kube.pending()
         if pending:
             self.kube.schedule(pending[which % len(pending)])
 
     @rule()
+    def binds_arrive(self) -> None:
+        self.kube.ask()
+
+    @rule()
     def kube_scheduler_takes_all(self) -> None:
         for obj in self.kube.pending():
             self.kube.schedule(obj)
+            self.kube.ask()
 
     @rule()
     def news(self) -> None:
@@ -190,7 +221,7 @@ class Histories(RuleBasedStateMachine):
         self.clock.sleep(seconds)
         self.service.feed()
         self.service.survey()
-        self.kube.hear()
+        self.kube.ask()
 
     @rule(gang=gangs, i=some.integers(0, 6), again=some.booleans())
     def member_is_deleted(self, gang: str, i: int, again: bool) -> None:
@@ -235,9 +266,9 @@ class Histories(RuleBasedStateMachine):
     def extender_restarts(self) -> None:
         """All that it kept in memory is gone; binds that waited have failed."""
         self.service.close()
-        self.service = Service(self.cluster, CONF, self.clock, Settings(barrier=BARRIER))
+        self._start()
         self.service.feed()
-        self.kube = KubeScheduler(self.cluster, self.service)
+        self.service.begin()
 
     # --- what must hold -----------------------------------------------------------------------------------------------
 
@@ -269,23 +300,66 @@ class Histories(RuleBasedStateMachine):
         while len(self.cluster.list(NODE).objects) < MOST_NODES:  # so that each queue deserves room for the largest gang
             self.node_comes()
         for _ in range(40):
-            if not any(self._could_run(each) for each in self.kube.pending()):
+            if not any(self._could_run(each) for each in self._pending()):
                 break
             self._end([each for each in self.kube.pods() if each["spec"].get("nodeName") and not ended(each)])
             self.time_passes(10)
             self.kube_scheduler_takes_all()
             self.news()
-        left = [key_of(each).name for each in self.kube.pending() if self._could_run(each)]
+        left = [key_of(each).name for each in self._pending() if self._could_run(each)]
         self.service.close()
         assert not left
+
+    def _pending(self) -> list[Json]:
+        return [each for each in self.kube.pods() if not each["spec"].get("nodeName")]
 
     def _could_run(self, obj: Json) -> bool:
         gang = annotations_of(obj).get(labels.GROUP_NAME)
         return gang is None or len(self._members(gang)) >= self.sizes[gang]
 
 
-def test_no_history_starts_a_gang_in_part() -> None:
+class Beside(Histories):
+    """With a loop that shares the extender's books."""
+
+    def _start(self) -> None:
+        self.service = Service(self.cluster, CONF, self.clock, Settings(barrier=BARRIER), beside=["volcano"])
+        self.loop = Loop(self.cluster, CONF, self.clock, intake=self.service.intake, reservations=self.service.reservations)
+        self.kube = KubeScheduler(self.cluster, self.service)
+
+    @rule(target=Histories.gangs, size=some.integers(1, 5), more=some.integers(0, 2), small=some.booleans())
+    def gang_of_the_loop_comes(self, size: int, more: int, small: bool) -> str:
+        return self._gang_comes(f"{LOOPS}{next(self.numbers)}", size, more, small)
+
+    @rule()
+    def session(self) -> None:
+        """On what the last news said."""
+        if self.loop.due():
+            self.service.begin()
+            self.loop.cycle()
+
+    @rule(target=Histories.gangs, cpu=some.integers(1, CPU), size=some.integers(1, CPU))
+    def both_at_once(self, cpu: int, size: int) -> str:
+        """A session between what kube-scheduler chooses and the binds that come of it."""
+        self.foreign_pod_comes(cpu)
+        gang = self._gang_comes(f"{LOOPS}{next(self.numbers)}", size, 0, False)
+        self.news()
+        for obj in self.kube.pending():
+            self.kube.schedule(obj)
+        self.session()
+        self.kube.ask()
+        return gang
+
+    @rule(seconds=some.sampled_from([1, 10, 40]))
+    def time_passes(self, seconds: int) -> None:
+        super().time_passes(seconds)
+        self.loop.feed()
+        self.session()
+        self.news()
+
+
+@pytest.mark.parametrize("machine", [Histories, Beside])
+def test_no_history_starts_a_gang_in_part(machine: type[Histories]) -> None:
     run_state_machine_as_test(
-        Histories, settings=settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True,
+        machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True,
                                      suppress_health_check=list(HealthCheck)),
     )  # fmt: skip

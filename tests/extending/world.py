@@ -30,7 +30,7 @@ class World:
     def __init__(self, *objects: Json, text: str = conf.DEFAULT, most_waiting: int = 1000) -> None:
         self.now = 1000.0
         self.pods: dict[str, Json] = {}
-        self.extender = Extender(Mirror([SCHEDULER]), conf.load(text, PLUGINS, ACTIONS), most_waiting=most_waiting)
+        self.extender = Extender(Mirror((), brought=[SCHEDULER]), conf.load(text, PLUGINS, ACTIONS), most_waiting=most_waiting)
         for obj in (queue(), *objects):
             self.see(obj)
 
