@@ -17,7 +17,7 @@ from extender.core.session import Session
 def too_large(ssn: Session, cls: TaskClass) -> str:
     """`cpu 9 asked, the largest node has 8`, for the first resource that no node has enough of; empty where none is."""
     plan = ssn.plan(cls)
-    largest = np.where(plan.candidates()[:, None], ssn.allocatable, 0).max(axis=0, initial=0)
+    largest = np.where((plan.candidates() | ssn.elsewhere)[:, None], ssn.allocatable, 0).max(axis=0, initial=0)
     for column in plan.asked:
         if cls.request[column] > largest[column]:
             asked, most = (ssn.axis.text(int(column), float(amounts[column])) for amounts in (cls.request, largest))
@@ -47,7 +47,7 @@ def gang_too_large(ssn: Session, job: int) -> str:
 def _most(ssn: Session, cls: TaskClass) -> int:
     """How many tasks of the class the nodes could hold if they were empty."""
     plan = ssn.plan(cls)
-    open_nodes = plan.candidates() & plan.not_ruled_out()
+    open_nodes = (plan.candidates() | ssn.elsewhere) & plan.not_ruled_out()
     times = ssn.allocatable[:, plan.asked] // plan.amount
     return int(np.where(open_nodes, times.min(axis=1), 0).clip(min=0).sum())
 

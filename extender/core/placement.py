@@ -151,6 +151,8 @@ class Plan:
         mask = self.feasible(releasing=releasing, within=within)
         if not mask.any():
             return []
+        if self.ssn.preferred is not None and (mask & self.ssn.preferred).any():
+            mask &= self.ssn.preferred
         scores, depends, moves = self.total_scores(mask)
         for hook in self.ssn._flat["best_node"]:
             row = hook(self.ssn, self.cls, np.where(mask, scores, NOWHERE))

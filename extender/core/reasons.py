@@ -72,12 +72,15 @@ def explain(plan: Plan, within: HyperNode | None = None) -> FitErrors:
     ssn, cls = plan.ssn, plan.cls
     partly = within is not None and not within.is_root
     exists = plan.candidates() & within.nodes if within is not None else plan.candidates()
-    size = int(exists.sum())
+    elsewhere = np.zeros_like(exists) if partly else ssn.elsewhere
+    size = int(exists.sum() + elsewhere.sum())
     text = f"In hyperNode {within.name}: 0/{size} nodes are unavailable" if within is not None and partly else ""
     if plan.never is not None:
         return FitErrors({plan.never: size}, size, exists.copy(), text)
     plan.refresh()
     counts: Counter[str] = Counter()
+    if elsewhere.any():
+        counts["node isn't in scheduler node shard"] = int(elsewhere.sum())
     short = exists & ~plan.fits_future
     unaccounted = short.copy()
     for column in plan.asked:
@@ -97,7 +100,7 @@ def explain(plan: Plan, within: HyperNode | None = None) -> FitErrors:
                 lasting |= refusal.mask
             rest &= ~refusal.mask
     too_small = (ssn.allocatable[:, plan.asked] < plan.amount).any(axis=1)
-    never = not partly and bool((~exists | too_small | lasting).all())
+    never = not partly and bool((~(exists | elsewhere) | too_small | lasting).all())
     return FitErrors(dict(counts), size, unresolvable, text, never)
 
 

@@ -31,14 +31,11 @@ from extender.core.sub_jobs import SubJob, sub_jobs_of
 
 
 class Session(Answers):
-    """`now` in seconds since the epoch; `rng` breaks ties where the configuration asks for it.
-
-    `brought`: it places the pods that kube-scheduler brings to the extender, and no others; else all but those."""
+    """`now` in seconds since the epoch; `rng` breaks ties where the configuration asks for it."""
 
     def __init__(
-        self, snapshot: Snapshot, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations | None = None,
-        *, brought: bool = False,
-    ) -> None:  # fmt: skip
+        self, snapshot: Snapshot, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations | None = None
+    ) -> None:
         super().__init__(conf)
         self.snapshot, self.now, self.rng = snapshot, now, rng
         self.reservations = reservations if reservations is not None else Reservations()
@@ -47,7 +44,6 @@ class Session(Answers):
         self.nodes, self.tasks, self.jobs, self.queues = snapshot.nodes, snapshot.tasks, snapshot.jobs, snapshot.queues
         self.facts = snapshot.facts
 
-        self.places: BoolN = snapshot.tasks.brought == brought  # (T,) tasks that are for this session to place
         self.task_status = snapshot.tasks.status.copy()
         self.task_node = snapshot.tasks.node.copy()
         self.allocatable = snapshot.nodes.allocatable
@@ -79,14 +75,20 @@ class Session(Answers):
         self.root = HyperNode(ROOT, self.nodes.exists)
         self.only_on: dict[int, BoolN] = {}  # class -> the only nodes that it may take; to be set before its first plan
         self._label_keys = snapshot.selector_keys | _service_keys(snapshot)
-        # Nodes other schedulers' shards own are no candidates in hard sharding mode.
-        self.candidates: BoolN = snapshot.nodes.exists.copy()
-        if conf.shard is not None and conf.shard.mode == "hard":
-            ours = np.zeros(len(self.candidates), dtype=bool)
-            ours[[row for name, row in self.nodes.rows.items() if name in conf.shard.nodes]] = True
-            self.candidates &= ours
+        ours, soft = self._own_shard(), conf.shard is not None and conf.shard.mode == "soft"
+        self.candidates: BoolN = snapshot.nodes.exists & (ours | soft)
+        self.elsewhere: BoolN = snapshot.nodes.exists & ~self.candidates  # of other schedulers' shards
+        self.preferred: BoolN | None = ours if soft else None  # nodes that come before all others
         for plugin in self.plugins:
             plugin.open(self)
+
+    def _own_shard(self) -> BoolN:
+        """(N,) nodes of our shard; all where there are no shards."""
+        shard = self.conf.shard
+        ours = np.full(len(self.nodes), shard is None)
+        if shard is not None:
+            ours[[row for name, row in self.nodes.rows.items() if name in shard.nodes]] = True
+        return ours
 
     # --- finding things -----------------------------------------------------------------------------------------------
 
@@ -103,8 +105,8 @@ class Session(Answers):
         return [job for job in self.jobs.rows.values() if groups[job] is not None and queues[job] >= 0]
 
     def pending_tasks(self, job: int) -> list[int]:
-        """Tasks of the job that are Pending now, and for this session to place."""
-        return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING and self.places[task]]
+        """Tasks of the job that are Pending now."""
+        return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING]
 
     def shape_of(self, task: int) -> Any:
         return self.snapshot.shapes[self.tasks.shape[task]]

@@ -125,12 +125,10 @@ class VictimSearch:
 
     def _shards(self, curable: BoolN) -> Iterator[BoolN]:
         """The nodes of our own shard first, where sharding is soft (hard sharding leaves no others)."""
-        shard = self.ssn.conf.shard
-        if shard is None or shard.mode != "soft":
+        ours = self.ssn.preferred
+        if ours is None:
             yield curable
             return
-        ours = np.zeros(len(curable), dtype=bool)
-        ours[[row for name, row in self.ssn.nodes.rows.items() if name in shard.nodes]] = True
         yield curable & ours
         yield curable & ~ours
 

@@ -155,11 +155,14 @@ def job_plugin_kinds() -> set[Kind]:
 # --- the components -------------------------------------------------------------------------------------------------------
 
 
-def scheduler() -> set[Need]:
-    files = [file for file in sources("extender") if file.relative_to(PROJECT / "extender").parts[0] not in _NOT_SCHEDULER]
+def scheduler(*, sharding: bool = False) -> set[Need]:
+    home = PROJECT / "extender"
+    apart = set() if sharding else {home / "node_shards.py"}
+    files = [file for file in sources("extender") if file.relative_to(home).parts[0] not in _NOT_SCHEDULER and file not in apart]
     made = operations(files)
     needs = calls(files) | {need for name, kind in made for need in operation(name, kind)}
-    needs |= {need for kind in (*FOLLOWED, *ASKED_FOR) for need in followed(kind)}
+    kinds = (*FOLLOWED, *ASKED_FOR, *((meta.NODE_SHARD,) if sharding else ()))
+    needs |= {need for kind in kinds for need in followed(kind)}
     # Intake.look_again reads what could not be written.
     needs |= {need for name, kind in made if name in ("Bind", "Evict", "Patch", "PatchStatus") for need in of(kind, "get")}
     return needs | set(of(meta.QUEUE, "get", "create"))  # extender/cluster/first_queues.py

@@ -9,7 +9,7 @@ import pytest
 from extender.api.meta import CONFIG_MAP, KINDS, Json
 from tests.manifests import needs
 from tests.manifests.needs import Named, Need
-from tests.manifests.reading import MANIFESTS, documents, installed, objects, of_kind
+from tests.manifests.reading import MANIFESTS, documents, installed, of_kind
 
 SETTINGS = {Named(need, "volcano-controller-configmap") for need in needs.followed(CONFIG_MAP)}
 WANTED: dict[str, set[Need | Named]] = {
@@ -40,9 +40,11 @@ def test_a_component_may_do_what_it_does_and_no_more(component: str) -> None:
 
 
 def test_sharding_needs_more_only_where_it_is_on() -> None:
-    have = granted(objects(MANIFESTS / "components" / "sharding"))
+    have = {program: granted(documents((MANIFESTS / "components" / "sharding" / f"{program}.yaml").read_text()))
+            for program in ("controllers", "scheduler")}  # fmt: skip
     more = needs.controllers(("*",)) - needs.controllers()
-    assert have == {*more, *needs.followed(CONFIG_MAP)}  # two ConfigMaps are followed by following all
+    assert have["controllers"] == {*more, *needs.followed(CONFIG_MAP)}  # two ConfigMaps are followed by following all
+    assert have["scheduler"] == needs.scheduler(sharding=True) - needs.scheduler()
 
 
 @pytest.mark.parametrize("component", WANTED)
