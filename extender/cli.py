@@ -34,21 +34,15 @@ from extender.extending import ExtenderOptions, Extending
 from extender.loop import DEFAULT_SCHEDULERS, Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
-from extender.node_shards import NodeShards
 from extender.reload import ConfFile, Reloads, tell
 from extender.service import Service
 from extender.standalone import Pace, Standalone
+from extender.vocabulary import vocabulary
 
 PROGRAM = "vc-scheduler"
 EXTENDER = "vc-extender"
 _ALL_NODES = "every node that fits is compared"
 _WATCHED = "watched where a plugin asks for it"
-# Variables of the reference that do nothing here, and why.
-_UNUSED = {
-    "BATCH_BIND_NUM": "bindings are written side by side, not gathered",
-    "PANIC_ON_ERROR": "there are no assertions to survive",
-    "DEBUG_SOCKET_DIR": "--v says how much is told",
-}
 _CLIENT, _LEADER = ClientOptions(kube_api_qps=2000.0, kube_api_burst=2000), LeaderOptions()
 
 log = logging.getLogger(__name__)
@@ -70,9 +64,8 @@ class Options:
     cache_dump_dir: str = flag("/tmp", "folder of these files")
     enable_per_job_metrics: bool = flag(False, "show metrics with the names of jobs, which grow with them")
     enable_pprof: bool = flag(False, "serve /debug/stacks and /debug/flags at --listen-address")
-    scheduler_sharding_mode: str = flag("none", "only the nodes of our NodeShard (hard), or others where none of them will do "
-                                        "(soft)", choices=("none", "hard", "soft"))  # fmt: skip
-    scheduler_sharding_name: str = flag("volcano", "name of our NodeShard")
+    scheduler_sharding_mode: str = flag("none", "nodes by NodeShard", choices=("none", "hard", "soft"))
+    scheduler_sharding_name: str = flag("volcano", "name of our NodeShard", unused="only with a sharding mode")
     minimum_feasible_nodes: int = flag(100, "nodes to look for", unused=_ALL_NODES)
     minimum_percentage_nodes_to_find: int = flag(5, "likewise, in percent", unused=_ALL_NODES)
     percentage_nodes_to_find: int = flag(0, "likewise, in percent", unused=_ALL_NODES)
@@ -82,7 +75,7 @@ class Options:
     csi_storage: bool = flag(True, "watch CSIDrivers and CSIStorageCapacities", unused=_WATCHED)
     ignored_provisioners: tuple[str, ...] = flag((), "provisioners to ignore", kind=LIST, unused=_WATCHED)
     resync_period: float = flag(0.0, "look at everything again", kind=DURATION, unused="watches lose nothing")
-    plugins_dir: str = flag("", "folder of custom plugins", unused="Go plugins cannot be loaded")
+    plugins_dir: str = flag("", "folder of plugins and actions of your own, in Python")
     client: ClientOptions = field(default=_CLIENT, metadata=group("API server"))
     leader: LeaderOptions = field(default=_LEADER, metadata=group("leader election"))
     serving: ServingOptions = field(default=ServingOptions(), metadata=group("health and metrics"))
@@ -109,8 +102,8 @@ class Options:
         self.extender.check()
         if self.schedule_period < 0 or not self.scheduler_name:
             raise UsageError("--schedule-period must not be negative, and --scheduler-name not be empty")
-        if self.scheduler_sharding_mode != "none" and self.extender.extender_only:
-            raise UsageError("--scheduler-sharding-mode: kube-scheduler knows no shards; give the extender a --node-selector")
+        if self.scheduler_sharding_mode != "none":
+            raise UsageError("--scheduler-sharding-mode: this version knows no NodeShards; use --node-selector")
         if self.disable_default_scheduler_config and not self.scheduler_conf:
             raise UsageError("--disable-default-scheduler-config needs --scheduler-conf")
         node_filter(self.node_selector)
@@ -135,18 +128,13 @@ def node_filter(selector: Sequence[str]) -> Callable[[Json], bool] | None:
     return lambda node: any(labels_of(node).get(label) == value for label, value in pairs)
 
 
-def shards(options: Options, cluster: Cluster, clock: Clock) -> NodeShards | None:
-    mode = options.scheduler_sharding_mode
-    return NodeShards(cluster, clock, mode, options.scheduler_sharding_name) if mode != "none" else None
-
-
 def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, for_lease: Cluster | None = None,
              clock: Clock | None = None) -> Scheduler:  # fmt: skip
     """Everything but the signals. Serves already; works when the daemon runs. Raises ConfError, UsageError.
 
     `for_lease`: a way to the cluster of its own for renewals, so that they never wait for other requests."""
     clock = clock or SystemClock()
-    file = ConfFile(options.scheduler_conf)
+    file = conf_file(options)
     conf = file.load()
     registry = new_registry()
     metrics = SchedulerMetrics(registry, per_job=options.enable_per_job_metrics)
@@ -162,8 +150,7 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
     standalone = Standalone(loop, reloads, metrics, clock, pace=Pace(options.schedule_period, options.resource_sync_timeout),
-                            holds=election.holds if election else lambda: True, dump_folder=options.cache_dump_dir,
-                            shards=shards(options, cluster, clock))  # fmt: skip
+                            holds=election.holds if election else lambda: True, dump_folder=options.cache_dump_dir)  # fmt: skip
     health = Health()
     servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
     dumps: dict[int, Callable[[], None]] = {}
@@ -195,7 +182,7 @@ def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, 
                       clock: Clock | None = None) -> Extender:  # fmt: skip
     """The same for --extender-only."""
     clock = clock or SystemClock()
-    file = ConfFile(options.scheduler_conf)
+    file = conf_file(options)
     conf = file.load()
     registry = new_registry()
     metrics = SchedulerMetrics(registry)
@@ -239,14 +226,15 @@ def debug_pages(options: Options) -> dict[str, Page]:
     return {"/debug/stacks": stacks, "/debug/flags": flags}
 
 
-def unused(environ: Mapping[str, str]) -> list[str]:
-    """A warning for each variable that was set in vain."""
-    return [f"{name} has no effect: {why}" for name, why in _UNUSED.items() if name in environ]
+def conf_file(options: Options) -> ConfFile:
+    """Raises ConfError where a plugin of --plugins-dir cannot be loaded."""
+    return ConfFile(options.scheduler_conf, vocabulary(options.plugins_dir).read)
 
 
-def check_conf(file: ConfFile) -> int:
+def check_conf(options: Options) -> int:
     """What `--check-conf` prints; the exit status."""
     try:
+        file = conf_file(options)
         conf = file.load()
     except ConfError as error:
         for line in str(error).splitlines():
@@ -265,8 +253,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = given.options
     configure(options.logs.logging_format, options.logs.verbosity)
     if options.check_conf:
-        sys.exit(check_conf(ConfFile(options.scheduler_conf)))
-    for warning in (*given.warnings, *options.gates.warnings(), *unused(os.environ)):
+        sys.exit(check_conf(options))
+    for warning in (*given.warnings, *options.gates.warnings()):
         log.warning(warning)
     try:
         options.check()

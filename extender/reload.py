@@ -11,15 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from extender.actions import ACTIONS
-from extender.actions import LATER as LATER_ACTIONS
 from extender.api.errors import ConfError
 from extender.api.meta import Time
 from extender.cluster.clock import Clock
 from extender.cluster.logs import V, about
-from extender.core.conf import DEFAULT, Conf, load
-from extender.plugins import LATER as LATER_PLUGINS
-from extender.plugins import PLUGINS
+from extender.core.conf import DEFAULT, Conf
+from extender.vocabulary import BUILT_IN
 
 LOOK = 2.0  # seconds between two looks at the file
 _LINK = "..data"
@@ -29,15 +26,10 @@ log = logging.getLogger(__name__)
 Mark = tuple[object, ...]
 
 
-def read(text: str, source: str) -> Conf:
-    """Raises ConfError with every mistake."""
-    return load(text, PLUGINS, ACTIONS, later=(*LATER_ACTIONS, *LATER_PLUGINS), source=source)
-
-
 class ConfFile:
     """`path` empty: what is built in, which never changes. `text` is what is in force."""
 
-    def __init__(self, path: str, parse: Callable[[str, str], Conf] = read) -> None:
+    def __init__(self, path: str, parse: Callable[[str, str], Conf] = BUILT_IN.read) -> None:
         self._path, self._parse = Path(path) if path else None, parse
         self._mark: Mark = ()
         self.text = DEFAULT.lstrip()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from extender.api.errors import ClusterError
+from extender.api.errors import ClusterError, PluginError
 from extender.api.meta import Time
 from extender.api.operations import target
 from extender.cluster.clock import Clock
@@ -20,7 +20,6 @@ from extender.cluster.logs import V, about
 from extender.dump import state, write
 from extender.loop import PERIOD, Cycle, Failure, Loop
 from extender.metrics.scheduler import SchedulerMetrics
-from extender.node_shards import NodeShards
 from extender.reload import Reloads
 
 BACKOFF = 5.0  # seconds to wait where the API server does not answer
@@ -42,9 +41,7 @@ class Standalone:
     """`holds`: is the lease still ours? No session begins where it is not."""
 
     def __init__(self, loop: Loop, reloads: Reloads, metrics: SchedulerMetrics, clock: Clock, *, pace: Pace | None = None,
-                 holds: Callable[[], bool] = lambda: True, dump_folder: str = "/tmp",
-                 shards: NodeShards | None = None) -> None:  # fmt: skip
-        self._shards = shards
+                 holds: Callable[[], bool] = lambda: True, dump_folder: str = "/tmp") -> None:  # fmt: skip
         self.loop, self._reloads, self._metrics, self._clock = loop, reloads, metrics, clock
         self._pace, self._holds, self._dump_folder = pace or Pace(), holds, dump_folder
         self._dump_wanted = threading.Event()
@@ -61,8 +58,6 @@ class Standalone:
                 stop.wait(self.turn())
         finally:
             self.loop.close()
-            if self._shards is not None:
-                self._shards.close()
 
     def turn(self) -> float:
         """A session, if one is due, and what else is to be done; seconds until the next turn."""
@@ -80,9 +75,10 @@ class Standalone:
                 self.loop.start()
                 self._listed = True
                 log.info("every list has come")
-            if self._shards is not None:
-                self.loop.conf = self._shards.into(self.loop.conf)
             self.loop.step()
+        except PluginError as error:
+            log.error("nothing is decided: a plugin failed", extra=about(error=str(error)))
+            return BACKOFF
         except ClusterError as error:
             log.warning("the API server does not answer as it should", extra=about(error=str(error)))
             self._tell_what_is_missing()

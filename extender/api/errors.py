@@ -6,6 +6,7 @@
     + Invalid (422)   + Denied (403, admission refused)        + TooManyRequests (429)  + Unavailable (503, back off)
     + BadRequest (400)
   x ConfError        a configuration upstream refuses too; names the path and the nearest valid word
+  x PluginError      a plugin or action of a --plugins-dir failed; names its file and line
   x InvalidObject    an object we cannot read; carries its key and field path
   x UsageError       what a person typed cannot be done; exit status 2
 """
@@ -88,6 +89,10 @@ class Invalid(ClusterError):
 
 class ConfError(PumiceError):
     """The scheduler's configuration cannot be used."""
+
+
+class PluginError(PumiceError):
+    """A plugin or action that is not ours failed."""
 
 
 class InvalidObject(PumiceError):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -32,17 +32,34 @@ tiers:
 """
 
 
+class Source(Protocol):
+    """Where the plugins of one name come from: a built-in class, or a module of a --plugins-dir."""
+
+    @property
+    def hierarchical(self) -> bool:
+        """It does something about enableHierarchy."""
+
+    def parse(self, arguments: Arguments, /) -> Any:
+        """Read the arguments of scheduler.conf; mistakes go to `arguments`."""
+
+    def follows(self, args: Any, /) -> tuple[Kind, ...]:
+        """Kinds of objects that it looks at beside those that are always followed."""
+
+    def __call__(self, args: Any, hierarchy: bool) -> Plugin[Any]:
+        """One for a session. `args`: what `parse` answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """One plugin of one tier: its class, its switches by YAML key, its parsed arguments."""
+    """One plugin of one tier: where it comes from, its switches by YAML key, its parsed arguments."""
 
     name: str
-    plugin: type[Plugin[Any]]
+    plugin: Source
     switches: Mapping[str, bool]
     args: Any
 
     def make(self) -> Plugin[Any]:
-        return self.plugin(self.args, hierarchy=self.switches["enableHierarchy"])
+        return self.plugin(self.args, self.switches["enableHierarchy"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +106,7 @@ class Conf:
 
 def load(
     text: str,
-    plugins: Mapping[str, type[Plugin[Any]]],
+    plugins: Mapping[str, Source],
     actions: Mapping[str, Action],
     *,
     later: Sequence[str] = (),
@@ -118,7 +135,7 @@ class _Reader:
     def __init__(
         self,
         source: str,
-        plugins: Mapping[str, type[Plugin[Any]]],
+        plugins: Mapping[str, Source],
         actions: Mapping[str, Action],
         later: Sequence[str],
         switch_default: bool | None,

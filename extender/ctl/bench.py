@@ -18,8 +18,6 @@ import click
 import msgspec
 import orjson
 
-from extender.actions import ACTIONS
-from extender.actions import LATER as LATER_ACTIONS
 from extender.api import meta
 from extender.api.errors import UsageError
 from extender.api.meta import Json, Kind
@@ -28,8 +26,7 @@ from extender.core import conf as configuration
 from extender.core.mirror import Mirror
 from extender.core.scheduling import schedule
 from extender.core.snapshot import Snapshot
-from extender.plugins import LATER as LATER_PLUGINS
-from extender.plugins import PLUGINS
+from extender.vocabulary import vocabulary
 
 BENCH_CONF = f"{configuration.DEFAULT}  - name: binpack\n"  # what upstream's chart adds
 _CREATED = "2026-01-01T00:00:00Z"
@@ -239,10 +236,9 @@ def _show(report: Report, output: str) -> None:
         click.echo(f"{key.replace('_', ' '):26}{value}")
 
 
-def _conf(path: str | None) -> configuration.Conf:
+def _conf(path: str | None, plugins_dir: str) -> configuration.Conf:
     text = Path(path).read_text() if path else BENCH_CONF
-    later = (*LATER_PLUGINS, *LATER_ACTIONS)
-    return configuration.load(text, PLUGINS, ACTIONS, later=later, source=path or "built-in configuration")
+    return vocabulary(plugins_dir).read(text, path or "built-in configuration")
 
 
 @click.group()
@@ -255,12 +251,15 @@ def bench() -> None:
 @click.option("--gangs", "count", type=click.IntRange(1), default=50, show_default=True, help="Number of gangs.")
 @click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
 @click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf to run with.")
+@click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own.")
 @click.option("--heterogeneous", is_flag=True, help="200 kinds of gangs: requests, selectors, tolerations, spread, affinity.")
 @click.option("--idle", is_flag=True, help="All gangs run; measure cycles with one pod event between two of them.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def session(nodes: int, count: int, size: int, conf: str | None, heterogeneous: bool, idle: bool, output: str) -> None:
+def session(
+    nodes: int, count: int, size: int, conf: str | None, plugins_dir: str, heterogeneous: bool, idle: bool, output: str
+) -> None:
     """Time one session over pending gangs: mirror fill, snapshot and session apart."""
-    loaded = _conf(conf)
+    loaded = _conf(conf, plugins_dir)
     if idle:
         report = bench_idle(nodes, count, size, loaded)
     else:

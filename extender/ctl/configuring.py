@@ -6,16 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from extender.actions import ACTIONS
-from extender.actions import LATER as LATER_ACTIONS
 from extender.api.errors import UsageError
 from extender.api.meta import CONFIG_MAP, Json, key_of, kind_of
-from extender.core import conf as configuration
-from extender.core.conf import Conf
+from extender.core.conf import DEFAULT, Conf
 from extender.ctl.loading import Found, load
 from extender.ctl.reading import text_of
-from extender.plugins import LATER as LATER_PLUGINS
-from extender.plugins import PLUGINS
+from extender.vocabulary import BUILT_IN, Vocabulary
 
 ENTRY = "volcano-scheduler.conf"  # the key in upstream's chart
 _HAS_KIND = re.compile(r"""^\s*["']?kind["']?\s*:""", re.MULTILINE)
@@ -29,31 +25,31 @@ class Chosen:
     source: str = ""
 
 
-def choose(given: str | None, found: Iterable[Found]) -> Chosen:
+def choose(given: str | None, found: Iterable[Found], words: Vocabulary = BUILT_IN) -> Chosen:
     """Raises ConfError with every mistake, UsageError for a file that cannot be read or two ConfigMaps."""
     if given is not None:
-        return _from_file(given)
+        return _from_file(given, words)
     maps = [each for each in found if _entry(each.manifest) is not None]
     if len(maps) > 1:
         raise UsageError(f"{maps[1].where}: a second {ENTRY}, the first is in {maps[0].where}; choose one with --conf FILE")
     if maps:
-        return _from_map(maps[0])
-    return Chosen(_load(configuration.DEFAULT, "default configuration"))
+        return _from_map(maps[0], words)
+    return Chosen(words.read(DEFAULT, "default configuration"))
 
 
-def _from_file(path: str) -> Chosen:
+def _from_file(path: str, words: Vocabulary) -> Chosen:
     text = text_of(path)
     if not _HAS_KIND.search(text):
-        return Chosen(_load(text, path), path)
+        return Chosen(words.read(text, path), path)
     maps = [each for each in load([path]).found if _entry(each.manifest) is not None]
     if len(maps) != 1:
         raise UsageError(f"{path}: {len(maps)} ConfigMaps with a key '{ENTRY}'; --conf needs one, or a plain scheduler.conf")
-    return _from_map(maps[0])
+    return _from_map(maps[0], words)
 
 
-def _from_map(found: Found) -> Chosen:
+def _from_map(found: Found, words: Vocabulary) -> Chosen:
     source = f"{found.where}: ConfigMap {key_of(found.manifest)}"
-    return Chosen(_load(_entry(found.manifest) or "", f"{source}: data"), source)
+    return Chosen(words.read(_entry(found.manifest) or "", f"{source}: data"), source)
 
 
 def _entry(manifest: Json) -> str | None:
@@ -64,7 +60,3 @@ def _entry(manifest: Json) -> str | None:
     alike = [key for key in data if str(key).startswith("volcano-scheduler") and str(key).endswith(".conf")]
     key = ENTRY if ENTRY in data else alike[0] if len(alike) == 1 else None
     return data[key] if key is not None and isinstance(data[key], str) else None
-
-
-def _load(text: str, source: str) -> Conf:
-    return configuration.load(text, PLUGINS, ACTIONS, later=(*LATER_ACTIONS, *LATER_PLUGINS), source=source)

@@ -26,6 +26,7 @@ from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
 from extender.ctl.unknown_fields import unknown_fields
 from extender.local import Local
+from extender.vocabulary import vocabulary
 from webhook.routes import ROUTES
 from webhook.settings import Settings
 
@@ -80,6 +81,7 @@ class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
 @click.option("--nodes", "node_spec", metavar="SPEC|FILE", help="More nodes: a spec (see above) or a file of Node manifests.")
 @click.option("--conf", metavar="FILE", help="scheduler.conf, or a ConfigMap that holds one. Without it a ConfigMap among FILES "
               "with a key volcano-scheduler.conf counts, otherwise the scheduler's own default.")  # fmt: skip
+@click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own, as in docs/plugins.md.")
 @click.option("--until", type=Until(), default=SETTLED, show_default=True, metavar="settled|TIME",
               help="When to stop: once nothing can change any more (a day at most), or after so long (90, 5m).")  # fmt: skip
 @click.option("--clock", type=click.Choice(["virtual", "real"]), default="virtual", show_default=True,
@@ -88,15 +90,15 @@ class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
 @click.option("--timeline", "picture", metavar="OUT.png|.svg", help="Draw pods per node over time, with the queues' shares.")
 @click.option("--scheduler-name", "schedulers", multiple=True, default=SCHEDULERS, show_default=True,
               help="Whose pods are ours to place, by spec.schedulerName. May be repeated.")  # fmt: skip
-def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, until: float | str, clock: str, output: str,
-        picture: str | None, schedulers: tuple[str, ...]) -> None:  # fmt: skip
+def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, plugins_dir: str, until: float | str, clock: str,
+        output: str, picture: str | None, schedulers: tuple[str, ...]) -> None:  # fmt: skip
     """See HELP."""
     if picture is not None:
         timeline.check(picture)
     _check_stdin((*files, conf, node_spec))
     notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     found = _read(files, node_spec, notes)
-    chosen = configuring.choose(conf, found)
+    chosen = configuring.choose(conf, found, vocabulary(plugins_dir))
     if chosen.source and conf is None:
         notes.print(f"scheduler.conf: from {chosen.source}")
     for warning in chosen.conf.warnings:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from extender.api.meta import Time
-from extender.core.conf import Action, ActionEntry, Conf, PluginEntry
+from extender.api.meta import Kind, Time
+from extender.core.conf import Action, ActionEntry, Conf, PluginEntry, Source
 from extender.core.mirror import Mirror
+from extender.core.plugin import Arguments, Plugin
 from extender.core.reservations import Reservations
 from extender.core.scheduling import Result
 from extender.core.session import Session
@@ -59,19 +60,49 @@ class Timed:
 
     def _plugin(self, entry: PluginEntry) -> PluginEntry:
         opening, closing = (self._metrics[PLUGIN].labels(entry.name, f"OnSession{when}") for when in ("Open", "Close"))
-        plain, timer = entry.plugin, self._timer
+        return replace(entry, plugin=_Source(entry.plugin, self._timer, opening.observe, closing.observe))
 
-        class Measured(plain):  # type: ignore[misc, valid-type]
-            def open(self, ssn: Session) -> None:
-                began = timer()
-                super().open(ssn)
-                opening.observe((timer() - began) * _MS)
 
-            def close(self, ssn: Session) -> None:
-                began = timer()
-                super().close(ssn)
-                closing.observe((timer() - began) * _MS)
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A plugin's source whose plugins say how long they took."""
 
-        return replace(entry, plugin=Measured)
+    inner: Source
+    timer: Callable[[], float]
+    opened: Callable[[float], None]
+    closed: Callable[[float], None]
+
+    @property
+    def hierarchical(self) -> bool:
+        return self.inner.hierarchical
+
+    def parse(self, arguments: Arguments) -> Any:
+        return self.inner.parse(arguments)
+
+    def follows(self, args: Any) -> tuple[Kind, ...]:
+        return self.inner.follows(args)
+
+    def __call__(self, args: Any, hierarchy: bool) -> Plugin[Any]:
+        return cast(Plugin[Any], _Measured(self.inner(args, hierarchy), self))
+
+
+class _Measured:
+    """A plugin that says how long its beginning and its end took, and is otherwise as it was."""
+
+    def __init__(self, plugin: Plugin[Any], source: _Source) -> None:
+        self._plugin, self._source = plugin, source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plugin, name)
+
+    def open(self, ssn: Session) -> None:
+        began = self._source.timer()
+        self._plugin.open(ssn)
+        self._source.opened((self._source.timer() - began) * _MS)
+
+    def close(self, ssn: Session) -> None:
+        began = self._source.timer()
+        self._plugin.close(ssn)
+        self._source.closed((self._source.timer() - began) * _MS)
 
 

@@ -14,12 +14,11 @@ import pytest
 
 from extender.api.errors import ConfError, Unavailable, UsageError
 from extender.api.meta import EVENT, LEASE, NAMESPACE, NODE, POD, Json, Key, Kind
-from extender.cli import PROGRAM, Options, Scheduler, assemble, check_conf, main, node_filter, unused
+from extender.cli import PROGRAM, Options, Scheduler, assemble, check_conf, main, node_filter
 from extender.cluster.clock import SystemClock, VirtualClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
-from extender.reload import ConfFile
 from extender.testing.builders import node, podgroup, queue, task
 from tests.daemons.running import Runs, ask, until
 
@@ -291,7 +290,7 @@ def test_check_conf(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: st
     """All mistakes at once, with path and nearest word; the exit status is for scripts."""
     path = tmp_path / "scheduler.conf"
     path.write_text(text)
-    found = check_conf(ConfFile(str(path)))
+    found = check_conf(Options(scheduler_conf=str(path)))
     assert (found, said in "".join(capsys.readouterr())) == (status, True)
 
 
@@ -315,6 +314,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "a deadline for one attempt": (["--leader-elect-retry-period=9s"], "--leader-elect-renew-deadline must be longer"),
     "no address": (["--healthz-address=here"], "'here' is no address"),
     "no selector": (["--node-selector=a"], "must be label:value"),
+    "shards": (["--scheduler-sharding-mode=hard"], "knows no NodeShards"),
     "no default and no file": (["--disable-default-scheduler-config"], "needs --scheduler-conf"),
     "a negative period": (["--schedule-period=-1s"], "must not be negative"),
 }
@@ -328,8 +328,3 @@ def test_flags_that_cannot_work(argv: list[str], said: str) -> None:
 
 def test_the_leader_s_rules_do_not_hold_without_election() -> None:
     parse(Options(), ["--leader-elect=false", "--leader-elect-lease-duration=5s"], {}, PROGRAM).options.check()
-
-
-def test_a_variable_that_does_nothing_is_named() -> None:
-    environ = {"BATCH_BIND_NUM": "5", "POD_NAME": "p"}
-    assert unused(environ) == ["BATCH_BIND_NUM has no effect: bindings are written side by side, not gathered"]

@@ -120,7 +120,7 @@ def test_the_configuration_of_the_scheduler_is_that_of_the_chart() -> None:
     conf = load(text, PLUGINS, ACTIONS)
     assert conf.warnings == ()
     assert [each.action.name for each in conf.actions] == ["enqueue", "allocate", "backfill"]
-    assert [[each.plugin.name for each in tier] for tier in conf.tiers] == [
+    assert [[each.name for each in tier] for tier in conf.tiers] == [
         ["priority", "gang", "conformance"],
         ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"],
     ]

@@ -59,7 +59,7 @@ class Neighbours(Plugin[NoArgs]):
         return [Refusal("noisy", noisy, plugin=self.name), Refusal("broken", broken, unresolvable=True, plugin=self.name)]
 
 
-WITH_TEST_PLUGINS = {**PLUGINS, "limit": Limit, "neighbours": Neighbours}
+WITH_TEST_PLUGINS: dict[str, conf.Source] = {**PLUGINS, "limit": Limit, "neighbours": Neighbours}
 
 
 def decide(*objects: Json, action: str = "preempt", plugins: str = "priority gang conformance", arguments: str = "") -> Result:

@@ -1,0 +1,193 @@
+"""The folder of --plugins-dir: plugins and actions that its owner wrote. docs/plugins.md is the page for them.
+
+Every `*.py` of it is a module whose name, without the extension, is what scheduler.conf calls it. It has a factory
+`new(arguments) -> Plugin`, or an `ACTION`, or both. What is wrong with a module is told with file and line when it is loaded;
+what goes wrong in it later is a PluginError, never a fault of the scheduler."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from extender.api.errors import ConfError, PluginError
+from extender.api.meta import Kind
+from extender.core.conf import Action
+from extender.core.hooks import Hooks
+from extender.core.plugin import Arguments, Plugin
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ALIKE = 0.8  # how much a method's name may look like a hook's before it is taken for a slip
+HOOKS = {name: method for name, method in vars(Hooks).items() if inspect.isfunction(method) and not name.startswith("_")}
+_OWN = frozenset(dir(Plugin))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    plugins: dict[str, UserPlugin] = field(default_factory=dict)
+    actions: dict[str, Action] = field(default_factory=dict)
+
+
+def load_folder(folder: str, taken: Collection[str]) -> Found:
+    """All modules of the folder; those whose name begins with _ are left out. Raises ConfError with every mistake."""
+    place, found, errors = Path(folder), Found(), list[str]()
+    if not place.is_dir():
+        raise ConfError(f"--plugins-dir: {folder}: there is no such folder")
+    errors += [f"{file}: plugins written in Go cannot be loaded; see docs/plugins.md" for file in sorted(place.glob("*.so"))]
+    for file in sorted(place.glob("*.py")):
+        if not file.name.startswith("_"):
+            errors += _add(found, file, taken)
+    if errors:
+        raise ConfError("\n".join(f"--plugins-dir: {error}" for error in errors))
+    return found
+
+
+def _add(found: Found, file: Path, taken: Collection[str]) -> Iterator[str]:
+    """What is wrong with the module."""
+    name = file.stem
+    if not _NAME.fullmatch(name):
+        yield f"{file}: a plugin's name has letters, digits, - _ and . only; rename the file"
+        return
+    if name in taken:
+        yield f"{file}: '{name}' is built in; rename the file"
+        return
+    try:
+        module = _imported(name, file)
+    except PluginError as error:
+        yield str(error)
+        return
+    new, action = getattr(module, "new", None), getattr(module, "ACTION", None)
+    if new is None and action is None:
+        yield f"{file}: has neither new(arguments), which makes a plugin, nor ACTION"
+    if new is not None:
+        if not callable(new) or not _takes(new, 1):
+            yield f"{file}: new must be a function of one argument: new(arguments)"
+        found.plugins[name] = UserPlugin(name, file, new)
+    if action is not None:
+        if not isinstance(action, Action) or action.name != name:
+            yield f"{file}: ACTION must be an Action of extender.core.conf that is called '{name}', as the file is"
+            return
+        found.actions[name] = replace(action, run=guarded(action.run, file), parse=guarded(action.parse, file))
+
+
+def _imported(name: str, file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"pumice_plugins.{name}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    guarded(spec.loader.exec_module, file)(module)
+    return module
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Can it be called with so many arguments by position?"""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+# --- one plugin -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """Arguments that the plugin could be made of, and what it then follows."""
+
+    path: str
+    values: dict[str, Any]
+    follows: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UserPlugin:
+    """A module's plugin, as a Source (core/conf.py): made once to see whether its arguments will do, and for each session."""
+
+    name: str
+    file: Path
+    new: Callable[[Arguments], Any]
+
+    @property
+    def hierarchical(self) -> bool:
+        """Only its author knows."""
+        return True
+
+    def parse(self, arguments: Arguments) -> _Parsed:
+        try:
+            made = guarded(self.new, self.file)(arguments)
+            errors = list(_faults(made, self.file))
+            follows = type(made).follows(made.args) if not errors else ()
+        except PluginError as error:
+            errors, follows = [str(error)], ()
+        arguments.errors += [f"{arguments.path}: {error}" for error in errors]
+        return _Parsed(arguments.path, arguments.values, follows)
+
+    def follows(self, args: _Parsed) -> tuple[Kind, ...]:
+        return args.follows
+
+    def __call__(self, args: _Parsed, hierarchy: bool) -> Plugin[Any]:
+        made = guarded(self.new, self.file)(Arguments(args.path, args.values, []))
+        made.hierarchy = hierarchy
+        return cast(Plugin[Any], _Guarded(made, self.name, self.file))
+
+
+def _faults(made: object, file: Path) -> Iterator[str]:
+    """What is wrong with a plugin: hooks that take something else than they are given, and names that look like hooks."""
+    if not isinstance(made, Plugin):
+        yield f"{file}: new(arguments) must answer a Plugin of extender.core.plugin, not {made!r}"
+        return
+    for name in dir(made):
+        if name.startswith("_") or name in _OWN or not callable(getattr(made, name)):
+            continue
+        if name not in HOOKS:
+            alike = difflib.get_close_matches(name.lower(), HOOKS, n=1, cutoff=_ALIKE)
+            if alike:
+                yield f"{file}: there is no hook '{name}'; did you mean '{alike[0]}'? Methods of your own begin with _"
+            continue
+        wanted = list(inspect.signature(HOOKS[name]).parameters)[1:]
+        if not _takes(getattr(made, name), len(wanted)):
+            yield f"{file}: {name} must take ({', '.join(['self', *wanted])})"
+
+
+class _Guarded:
+    """A plugin that says which file is at fault where it fails."""
+
+    def __init__(self, plugin: Plugin[Any], name: str, file: Path) -> None:
+        self._plugin, self._file = plugin, file
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._plugin, name)
+        return guarded(value, self._file) if callable(value) else value
+
+
+def guarded(function: Callable[..., Any], file: Path) -> Callable[..., Any]:
+    """The function; whatever it raises becomes a PluginError that names file and line."""
+
+    def call(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except PluginError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(_where(error, file)) from error
+
+    return call
+
+
+def _where(error: BaseException, file: Path) -> str:
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f"{file}:{error.lineno}: {what}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return f"{file}:{lines[-1]}: {what}" if lines else f"{file}: {what}"
