@@ -1,4 +1,4 @@
-"""vc-scheduler: the standalone scheduler as a daemon, with the flags of the reference (volcano ed72c7c, cmd/scheduler).
+"""vc-scheduler: loop, extender or both as a daemon, with the flags of the reference (volcano ed72c7c, cmd/scheduler).
 
 `assemble` puts the parts together on any cluster; `main` gives it the one that the flags name."""
 
@@ -30,10 +30,11 @@ from extender.cluster.options import ClientOptions, GateOptions, LeaderOptions, 
 from extender.cluster.port import Cluster
 from extender.cluster.serving import Answer, HttpServer, Page, Request
 from extender.cluster.side_by_side import SideBySide
-from extender.extending import ExtenderOptions, Extending
+from extender.extending import NO_LEADER, NO_SESSION, ExtenderOptions, Extending, after, beside
 from extender.loop import DEFAULT_SCHEDULERS, Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
+from extender.node_shards import NodeShards
 from extender.reload import ConfFile, Reloads, tell
 from extender.service import Service
 from extender.standalone import Pace, Standalone
@@ -43,6 +44,12 @@ PROGRAM = "vc-scheduler"
 EXTENDER = "vc-extender"
 _ALL_NODES = "every node that fits is compared"
 _WATCHED = "watched where a plugin asks for it"
+# Variables of the reference that do nothing here, and why.
+_UNUSED = {
+    "BATCH_BIND_NUM": "bindings are written side by side, not gathered",
+    "PANIC_ON_ERROR": "there are no assertions to survive",
+    "DEBUG_SOCKET_DIR": "--v says how much is told",
+}
 _CLIENT, _LEADER = ClientOptions(kube_api_qps=2000.0, kube_api_burst=2000), LeaderOptions()
 
 log = logging.getLogger(__name__)
@@ -64,8 +71,9 @@ class Options:
     cache_dump_dir: str = flag("/tmp", "folder of these files")
     enable_per_job_metrics: bool = flag(False, "show metrics with the names of jobs, which grow with them")
     enable_pprof: bool = flag(False, "serve /debug/stacks and /debug/flags at --listen-address")
-    scheduler_sharding_mode: str = flag("none", "nodes by NodeShard", choices=("none", "hard", "soft"))
-    scheduler_sharding_name: str = flag("volcano", "name of our NodeShard", unused="only with a sharding mode")
+    scheduler_sharding_mode: str = flag("none", "only the nodes of our NodeShard (hard), or others where none of them will do "
+                                        "(soft)", choices=("none", "hard", "soft"))  # fmt: skip
+    scheduler_sharding_name: str = flag("volcano", "name of our NodeShard")
     minimum_feasible_nodes: int = flag(100, "nodes to look for", unused=_ALL_NODES)
     minimum_percentage_nodes_to_find: int = flag(5, "likewise, in percent", unused=_ALL_NODES)
     percentage_nodes_to_find: int = flag(0, "likewise, in percent", unused=_ALL_NODES)
@@ -102,8 +110,8 @@ class Options:
         self.extender.check()
         if self.schedule_period < 0 or not self.scheduler_name:
             raise UsageError("--schedule-period must not be negative, and --scheduler-name not be empty")
-        if self.scheduler_sharding_mode != "none":
-            raise UsageError("--scheduler-sharding-mode: this version knows no NodeShards; use --node-selector")
+        if self.scheduler_sharding_mode != "none" and self.extender.extender_address:
+            raise UsageError("--scheduler-sharding-mode: kube-scheduler knows no shards; give the extender a --node-selector")
         if self.disable_default_scheduler_config and not self.scheduler_conf:
             raise UsageError("--disable-default-scheduler-config needs --scheduler-conf")
         node_filter(self.node_selector)
@@ -116,6 +124,7 @@ class Scheduler:
     daemon: Daemon
     standalone: Standalone
     servers: Sequence[HttpServer]
+    extending: Extending | None = None  # beside the loop
 
 
 def node_filter(selector: Sequence[str]) -> Callable[[Json], bool] | None:
@@ -126,6 +135,11 @@ def node_filter(selector: Sequence[str]) -> Callable[[Json], bool] | None:
     if not pairs:
         return None
     return lambda node: any(labels_of(node).get(label) == value for label, value in pairs)
+
+
+def shards(options: Options, cluster: Cluster, clock: Clock) -> NodeShards | None:
+    mode = options.scheduler_sharding_mode
+    return NodeShards(cluster, clock, mode, options.scheduler_sharding_name) if mode != "none" else None
 
 
 def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, for_lease: Cluster | None = None,
@@ -139,26 +153,41 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     registry = new_registry()
     metrics = SchedulerMetrics(registry, per_job=options.enable_per_job_metrics)
     election = elect(options.leader, options.lease, for_lease or cluster)
+    holds: Callable[[], bool] = election.holds if election else lambda: True
 
     def bound(seconds: float) -> None:
         metrics.bound_in(seconds)
         standalone.beat()
 
     writes = SideBySide(on_bind=bound)
+    our_node = node_filter(options.node_selector)
+    service: Service | None = None
+    if options.extender.extender_address:
+        service = Service(cluster, conf, clock, options.extender.settings(options.default_queue), our_node=our_node,
+                          beside=options.scheduler_name)  # fmt: skip
     loop = Loop(cluster, conf, clock, scheduler_names=options.scheduler_name, default_queue=options.default_queue,
-                decide=Timed(metrics), carry_out=writes, our_node=node_filter(options.node_selector))  # fmt: skip
+                decide=after(service, Timed(metrics)) if service else Timed(metrics), carry_out=writes, our_node=our_node,
+                intake=service.intake if service else None, reservations=service.reservations if service else None)  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
     standalone = Standalone(loop, reloads, metrics, clock, pace=Pace(options.schedule_period, options.resource_sync_timeout),
-                            holds=election.holds if election else lambda: True, dump_folder=options.cache_dump_dir)  # fmt: skip
+                            holds=holds, dump_folder=options.cache_dump_dir,
+                            also=service.use if service else lambda _: None,
+                            shards=shards(options, cluster, clock))  # fmt: skip
     health = Health()
     servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
     dumps: dict[int, Callable[[], None]] = {}
     if options.cache_dumper:
         dumps = {signal.SIGUSR1: standalone.ask_for_dump, signal.SIGUSR2: standalone.ask_for_dump}
 
+    extending = None
+    if service is not None:
+        service.hindrance = lambda: NO_LEADER if not holds() else NO_SESSION if loop.last is None else ""
+        extending = Extending(options.extender, service, registry, health, clock)
+
     def work(stop: threading.Event) -> None:
-        standalone.run(stop)
+        with beside(extending, stop):
+            standalone.run(stop)
         writes.close()
 
     daemon = Daemon(work, election, servers, dumps)
@@ -166,7 +195,7 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     health.ready |= {"shutdown": daemon.stopping, "informer-sync": standalone.ready}
     metrics[LEADER].set_function(lambda: float(daemon.works()))
     tell(file, conf)
-    return Scheduler(daemon, standalone, servers)
+    return Scheduler(daemon, standalone, servers, extending)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +217,8 @@ def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, 
     metrics = SchedulerMetrics(registry)
     election = elect(options.leader, options.lease, for_lease or cluster)
     service = Service(cluster, conf, clock, options.extender.settings(options.default_queue),
-                      our_node=node_filter(options.node_selector))  # fmt: skip
+                      our_node=node_filter(options.node_selector),
+                      hindrance=lambda: "" if election is None or election.holds() else NO_LEADER)  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
     health = Health()
@@ -226,6 +256,11 @@ def debug_pages(options: Options) -> dict[str, Page]:
     return {"/debug/stacks": stacks, "/debug/flags": flags}
 
 
+def unused(environ: Mapping[str, str]) -> list[str]:
+    """A warning for each variable that was set in vain."""
+    return [f"{name} has no effect: {why}" for name, why in _UNUSED.items() if name in environ]
+
+
 def conf_file(options: Options) -> ConfFile:
     """Raises ConfError where a plugin of --plugins-dir cannot be loaded."""
     return ConfFile(options.scheduler_conf, vocabulary(options.plugins_dir).read)
@@ -254,7 +289,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     configure(options.logs.logging_format, options.logs.verbosity)
     if options.check_conf:
         sys.exit(check_conf(options))
-    for warning in (*given.warnings, *options.gates.warnings()):
+    for warning in (*given.warnings, *options.gates.warnings(), *unused(os.environ)):
         log.warning(warning)
     try:
         options.check()

@@ -31,11 +31,14 @@ from extender.core.sub_jobs import SubJob, sub_jobs_of
 
 
 class Session(Answers):
-    """`now` in seconds since the epoch; `rng` breaks ties where the configuration asks for it."""
+    """`now` in seconds since the epoch; `rng` breaks ties where the configuration asks for it.
+
+    `brought`: it places the pods that kube-scheduler brings to the extender, and no others; else all but those."""
 
     def __init__(
-        self, snapshot: Snapshot, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations | None = None
-    ) -> None:
+        self, snapshot: Snapshot, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations | None = None,
+        *, brought: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(conf)
         self.snapshot, self.now, self.rng = snapshot, now, rng
         self.reservations = reservations if reservations is not None else Reservations()
@@ -44,6 +47,7 @@ class Session(Answers):
         self.nodes, self.tasks, self.jobs, self.queues = snapshot.nodes, snapshot.tasks, snapshot.jobs, snapshot.queues
         self.facts = snapshot.facts
 
+        self.places: BoolN = snapshot.tasks.brought == brought  # (T,) tasks that are for this session to place
         self.task_status = snapshot.tasks.status.copy()
         self.task_node = snapshot.tasks.node.copy()
         self.allocatable = snapshot.nodes.allocatable
@@ -105,8 +109,8 @@ class Session(Answers):
         return [job for job in self.jobs.rows.values() if groups[job] is not None and queues[job] >= 0]
 
     def pending_tasks(self, job: int) -> list[int]:
-        """Tasks of the job that are Pending now."""
-        return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING]
+        """Tasks of the job that are Pending now, and for this session to place."""
+        return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING and self.places[task]]
 
     def shape_of(self, task: int) -> Any:
         return self.snapshot.shapes[self.tasks.shape[task]]

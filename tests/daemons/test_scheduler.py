@@ -14,7 +14,7 @@ import pytest
 
 from extender.api.errors import ConfError, Unavailable, UsageError
 from extender.api.meta import EVENT, LEASE, NAMESPACE, NODE, POD, Json, Key, Kind
-from extender.cli import PROGRAM, Options, Scheduler, assemble, check_conf, main, node_filter
+from extender.cli import PROGRAM, Options, Scheduler, assemble, check_conf, main, node_filter, unused
 from extender.cluster.clock import SystemClock, VirtualClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
@@ -271,7 +271,7 @@ def test_a_dump_is_one_object_without_secrets(server: Server, start: Start, tmp_
     until(lambda: bool(node_of(server, "h-0")))
     running.scheduler.standalone.ask_for_dump()
     until(lambda: bool(list(tmp_path.glob("snapshot-*.json"))))
-    file, = tmp_path.glob("snapshot-*.json")
+    (file,) = tmp_path.glob("snapshot-*.json")
     until(lambda: file.stat().st_size > 0)
     dumped: dict[str, Any] = json.loads(file.read_text())
     assert (dumped["tasks"]["default/h-0"]["node"], dumped["jobs"]["default/h"]["queue"], "hunter2" in file.read_text(),
@@ -314,7 +314,6 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "a deadline for one attempt": (["--leader-elect-retry-period=9s"], "--leader-elect-renew-deadline must be longer"),
     "no address": (["--healthz-address=here"], "'here' is no address"),
     "no selector": (["--node-selector=a"], "must be label:value"),
-    "shards": (["--scheduler-sharding-mode=hard"], "knows no NodeShards"),
     "no default and no file": (["--disable-default-scheduler-config"], "needs --scheduler-conf"),
     "a negative period": (["--schedule-period=-1s"], "must not be negative"),
 }
@@ -328,3 +327,8 @@ def test_flags_that_cannot_work(argv: list[str], said: str) -> None:
 
 def test_the_leader_s_rules_do_not_hold_without_election() -> None:
     parse(Options(), ["--leader-elect=false", "--leader-elect-lease-duration=5s"], {}, PROGRAM).options.check()
+
+
+def test_a_variable_that_does_nothing_is_named() -> None:
+    environ = {"BATCH_BIND_NUM": "5", "POD_NAME": "p"}
+    assert unused(environ) == ["BATCH_BIND_NUM has no effect: bindings are written side by side, not gathered"]
