@@ -30,6 +30,7 @@ from extender.cluster.options import ClientOptions, GateOptions, LeaderOptions, 
 from extender.cluster.port import Cluster
 from extender.cluster.serving import Answer, HttpServer, Page, Request
 from extender.cluster.side_by_side import SideBySide
+from extender.explain import explain_page
 from extender.extending import ExtenderOptions, Extending
 from extender.loop import DEFAULT_SCHEDULERS, Loop
 from extender.metrics.scheduler import SchedulerMetrics
@@ -166,7 +167,10 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
                             holds=election.holds if election else lambda: True, dump_folder=options.cache_dump_dir,
                             shards=shards(options, cluster, clock))  # fmt: skip
     health = Health()
-    servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
+    pages = debug_pages(options) if options.enable_pprof else {}
+    if options.serving.enable_metrics:
+        pages["/explain"] = explain_page(loop)
+    servers = serve(options.serving, health, registry, pages)
     dumps: dict[int, Callable[[], None]] = {}
     if options.cache_dumper:
         dumps = {signal.SIGUSR1: standalone.ask_for_dump, signal.SIGUSR2: standalone.ask_for_dump}

@@ -5,6 +5,7 @@ Source: volcano ed72c7c, pkg/controllers/podgroup/pg_controller_handler.go."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from extender.api import labels as names
@@ -15,6 +16,7 @@ from extender.api.meta import (
     REPLICA_SET,
     STATEFUL_SET,
     Json,
+    Key,
     Kind,
     annotations_of,
     controller_of,
@@ -25,12 +27,18 @@ from extender.api.meta import (
 from extender.api.podgroup import PENDING
 from extender.api.usage import Amounts, add, as_quantities, pod_usage
 
+_UID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 PREFIX = "podgroup-"
 INHERITED = "volcano.sh/"  # annotations of an owner that its group inherits begin with it
 OWNERS = (REPLICA_SET, DAEMON_SET, STATEFUL_SET, BATCH_JOB)
 _FROM_POD = (names.PREEMPTABLE, names.COOLDOWN_TIME, names.REVOCABLE_ZONE)
 _BUDGETS = (names.JDB_MIN_AVAILABLE, names.JDB_MAX_UNAVAILABLE)
 _POD_LABELS = (names.PREEMPTABLE, names.COOLDOWN_TIME)
+
+
+def without_uid(group: Key) -> str:
+    """What people call the group of a Volcano job: `default/train-<uid of the job>` -> `default/train`."""
+    return _UID.sub("", str(group))
 
 
 def group_name(pod: Json) -> str:

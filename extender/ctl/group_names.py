@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from extender.api.grouping import without_uid
 from extender.api.meta import JOB, POD_GROUP, Json, Key, Kind, controller_of, key_of, uid_of
 from extender.cluster.pod_history import PodSpan
-
-_UID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
-
-
-def without_uid(group: Key) -> str:
-    """`default/train-<uid of the job>` -> `default/train`."""
-    return _UID.sub("", str(group))
 
 
 class GroupNames:

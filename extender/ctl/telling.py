@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
+from extender.api.grouping import without_uid
 from extender.api.meta import Key
 from extender.api.operations import Bind, Evict
-from extender.ctl.group_names import without_uid
 from extender.loop import Cycle
 
 _NODES = 4  # nodes of a job that are named

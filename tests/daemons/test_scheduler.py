@@ -214,6 +214,13 @@ def test_pages_for_people(start: Start) -> None:
     assert (flags["--default-queue"], "extender" in running.ask("/debug/stacks")[1]) == ("main", True)
 
 
+def test_it_explains(server: Server, start: Start) -> None:
+    running = start(*SERVING)
+    server.bound.wait(10)
+    said = (200, "default/g does not wait: 1 of 1 pods have a node\n")
+    assert until(lambda: running.ask("/explain?pod=g-0") == said)
+
+
 def test_one_address_for_everything(start: Start) -> None:
     running = start(*SERVING)
     assert (running.ask("/healthz")[0], running.ask("/metrics")[0]) == (200, 200)
