@@ -1,4 +1,4 @@
-"""vc-scheduler: the standalone scheduler as a daemon, with the flags of the reference (volcano ed72c7c, cmd/scheduler).
+"""vc-scheduler: loop, extender or both as a daemon, with the flags of the reference (volcano ed72c7c, cmd/scheduler).
 
 `assemble` puts the parts together on any cluster; `main` gives it the one that the flags name."""
 
@@ -31,7 +31,7 @@ from extender.cluster.port import Cluster
 from extender.cluster.serving import Answer, HttpServer, Page, Request
 from extender.cluster.side_by_side import SideBySide
 from extender.explain import explain_page
-from extender.extending import ExtenderOptions, Extending
+from extender.extending import NO_LEADER, NO_SESSION, ExtenderOptions, Extending, after, beside
 from extender.loop import DEFAULT_SCHEDULERS, Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
@@ -111,7 +111,7 @@ class Options:
         self.extender.check()
         if self.schedule_period < 0 or not self.scheduler_name:
             raise UsageError("--schedule-period must not be negative, and --scheduler-name not be empty")
-        if self.scheduler_sharding_mode != "none" and self.extender.extender_only:
+        if self.scheduler_sharding_mode != "none" and self.extender.extender_address:
             raise UsageError("--scheduler-sharding-mode: kube-scheduler knows no shards; give the extender a --node-selector")
         if self.disable_default_scheduler_config and not self.scheduler_conf:
             raise UsageError("--disable-default-scheduler-config needs --scheduler-conf")
@@ -125,6 +125,7 @@ class Scheduler:
     daemon: Daemon
     standalone: Standalone
     servers: Sequence[HttpServer]
+    extending: Extending | None = None  # beside the loop
 
 
 def node_filter(selector: Sequence[str]) -> Callable[[Json], bool] | None:
@@ -153,18 +154,26 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     registry = new_registry()
     metrics = SchedulerMetrics(registry, per_job=options.enable_per_job_metrics)
     election = elect(options.leader, options.lease, for_lease or cluster)
+    holds: Callable[[], bool] = election.holds if election else lambda: True
 
     def bound(seconds: float) -> None:
         metrics.bound_in(seconds)
         standalone.beat()
 
     writes = SideBySide(on_bind=bound)
+    our_node = node_filter(options.node_selector)
+    service: Service | None = None
+    if options.extender.extender_address:
+        service = Service(cluster, conf, clock, options.extender.settings(options.default_queue), our_node=our_node,
+                          beside=options.scheduler_name)  # fmt: skip
     loop = Loop(cluster, conf, clock, scheduler_names=options.scheduler_name, default_queue=options.default_queue,
-                decide=Timed(metrics), carry_out=writes, our_node=node_filter(options.node_selector))  # fmt: skip
+                decide=after(service, Timed(metrics)) if service else Timed(metrics), carry_out=writes, our_node=our_node,
+                intake=service.intake if service else None, reservations=service.reservations if service else None)  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
     standalone = Standalone(loop, reloads, metrics, clock, pace=Pace(options.schedule_period, options.resource_sync_timeout),
-                            holds=election.holds if election else lambda: True, dump_folder=options.cache_dump_dir,
+                            holds=holds, dump_folder=options.cache_dump_dir,
+                            also=service.use if service else lambda _: None,
                             shards=shards(options, cluster, clock))  # fmt: skip
     health = Health()
     pages = debug_pages(options) if options.enable_pprof else {}
@@ -175,8 +184,14 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     if options.cache_dumper:
         dumps = {signal.SIGUSR1: standalone.ask_for_dump, signal.SIGUSR2: standalone.ask_for_dump}
 
+    extending = None
+    if service is not None:
+        service.hindrance = lambda: NO_LEADER if not holds() else NO_SESSION if loop.last is None else ""
+        extending = Extending(options.extender, service, registry, health, clock)
+
     def work(stop: threading.Event) -> None:
-        standalone.run(stop)
+        with beside(extending, stop):
+            standalone.run(stop)
         writes.close()
 
     daemon = Daemon(work, election, servers, dumps)
@@ -184,7 +199,7 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     health.ready |= {"shutdown": daemon.stopping, "informer-sync": standalone.ready}
     metrics[LEADER].set_function(lambda: float(daemon.works()))
     tell(file, conf)
-    return Scheduler(daemon, standalone, servers)
+    return Scheduler(daemon, standalone, servers, extending)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +221,8 @@ def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, 
     metrics = SchedulerMetrics(registry)
     election = elect(options.leader, options.lease, for_lease or cluster)
     service = Service(cluster, conf, clock, options.extender.settings(options.default_queue),
-                      our_node=node_filter(options.node_selector))  # fmt: skip
+                      our_node=node_filter(options.node_selector),
+                      hindrance=lambda: "" if election is None or election.holds() else NO_LEADER)  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
     health = Health()

@@ -17,12 +17,14 @@ from extender.api.meta import Time
 from extender.api.operations import target
 from extender.cluster.clock import Clock
 from extender.cluster.logs import V, about
+from extender.core.conf import Conf
 from extender.dump import state, write
 from extender.loop import PERIOD, Cycle, Failure, Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.node_shards import NodeShards
 from extender.reload import Reloads
 
+_SOON = 0.1  # seconds until it is looked for lists again
 BACKOFF = 5.0  # seconds to wait where the API server does not answer
 PATIENCE = 60.0  # --resource-sync-timeout
 STUCK = 300.0  # seconds without a turn or a write after which the loop is taken for dead
@@ -39,14 +41,15 @@ class Pace:
 
 
 class Standalone:
-    """`holds`: is the lease still ours? No session begins where it is not."""
+    """`holds`: is the lease still ours? No session begins where it is not. `also` is told of a new configuration, too."""
 
     def __init__(self, loop: Loop, reloads: Reloads, metrics: SchedulerMetrics, clock: Clock, *, pace: Pace | None = None,
                  holds: Callable[[], bool] = lambda: True, dump_folder: str = "/tmp",
+                 also: Callable[[Conf], None] = lambda _: None,
                  shards: NodeShards | None = None) -> None:  # fmt: skip
         self._shards = shards
         self.loop, self._reloads, self._metrics, self._clock = loop, reloads, metrics, clock
-        self._pace, self._holds, self._dump_folder = pace or Pace(), holds, dump_folder
+        self._pace, self._holds, self._dump_folder, self._also = pace or Pace(), holds, dump_folder, also
         self._dump_wanted = threading.Event()
         self._began: Time | None = None  # the first turn
         self._beat: Time | None = None  # the last turn, or write
@@ -72,13 +75,19 @@ class Standalone:
         if self._dump_wanted.is_set():
             self._dump_wanted.clear()
             self._dump(now)
-        self.loop.conf = self._reloads.look() or self.loop.conf
+        conf = self._reloads.look()
+        if conf is not None:
+            self.loop.conf = conf
+            self._also(conf)
         if not self._holds():
             return self._pace.period
         try:
             if not self._listed:
                 self.loop.start()
-                self._listed = True
+                self._listed = not self.loop.lagging()
+                if not self._listed:  # where others feed the mirror
+                    self._tell_what_is_missing()
+                    return _SOON
                 log.info("every list has come")
             if self._shards is not None:
                 self.loop.conf = self._shards.into(self.loop.conf)
@@ -144,7 +153,9 @@ class Standalone:
 
     def _dump(self, now: Time) -> None:
         try:
-            path = write(state(self.loop, self._reloads.file.text, now), self._dump_folder, now)
+            with self.loop.intake.lock:
+                dumped = state(self.loop, self._reloads.file.text, now)
+            path = write(dumped, self._dump_folder, now)
         except OSError as error:
             log.error("the state could not be written", extra=about(folder=self._dump_folder, error=str(error)))
             return
