@@ -270,10 +270,12 @@ class Local:
 
     def next_due(self) -> Time | None:
         """The next whole second in which something is to be done; None where nothing can change any more."""
-        dues = [self._parts_due()]
+        dues: list[Time | None] = []
         if self.loop is not None:
-            self.loop.feed()
+            while self.loop.feed():  # it may bind pods that had to wait
+                pass
             dues.append(self.clock.now() if self.loop.due() else self.loop.next_due())
+        dues.append(self._parts_due())
         first = min((due for due in dues if due is not None), default=None)
         return None if first is None else self.started + math.ceil(round(first - self.started, 6))
 

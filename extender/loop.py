@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from extender.api import queue
-from extender.api.errors import ClusterError, NotFound, TooManyRequests
+from extender.api.errors import ClusterError, Conflict, NotFound, TooManyRequests
 from extender.api.meta import POD, Json, Kind, Time, uid_of
-from extender.api.operations import Bind, Evict, Operation, PatchStatus
+from extender.api.operations import Bind, Emit, Evict, Operation, PatchStatus
+from extender.awaiting import Awaiting
 from extender.cluster.apply import OnFailure, apply
 from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder
@@ -32,7 +33,7 @@ from extender.core.mirror import Mirror
 from extender.core.reservations import Reservations
 from extender.core.scheduling import Result, schedule
 from extender.core.snapshot import Snapshot
-from extender.intake import Intake
+from extender.intake import Intake, Ours
 
 DEFAULT_SCHEDULERS = ("volcano",)
 PERIOD = 1.0  # --schedule-period
@@ -81,7 +82,7 @@ class Cycle:
 class Loop:
     """`conf` may be replaced at any time; the next cycle uses it. `start` may raise a ClusterError and be called again.
 
-    `our_node`: nodes of which it is not true are not there for this scheduler (--node-selector). `intake` and `reservations`:
+    `ours`: by kind, the objects that are there for this scheduler (--node-selector); else all. `intake` and `reservations`:
     those of the extender, where both work on one mirror; it knows whose pods are ours then, and others feed it."""
 
     def __init__(
@@ -95,7 +96,7 @@ class Loop:
         seed: int = 0,
         decide: Decide = decide,
         carry_out: CarryOut = apply,
-        our_node: Callable[[Json], bool] | None = None,
+        ours: Ours | None = None,
         intake: Intake | None = None,
         reservations: Reservations | None = None,
     ) -> None:
@@ -104,7 +105,7 @@ class Loop:
         self.last: Cycle | None = None
         names = tuple(scheduler_names)
         self._feeds = intake is None
-        self.intake = intake or Intake(cluster, Mirror(names, default_queue), conf.kinds, our_node=our_node)
+        self.intake = intake or Intake(cluster, Mirror(names, default_queue), conf.kinds, ours=ours)
         self.intake.listeners.append(self._saw)
         self.mirror = self.intake.mirror
         self.reservations = reservations or Reservations()
@@ -112,6 +113,7 @@ class Loop:
         self._default_queue = default_queue
         self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
         self._rng = np.random.default_rng(seed)
+        self._awaiting = Awaiting()
         self._tried = -math.inf  # until when back-offs that ended have been looked at
         self._seen = -1  # mirror.changes when the last session began
         self._conf_used: Conf | None = None
@@ -131,6 +133,7 @@ class Loop:
         if self._feeds:
             self.intake.add(self.conf.kinds)
             self.intake.feed()
+        self._bind_those_that_waited()
         return self.mirror.changes - before
 
     def lagging(self) -> list[Kind]:
@@ -152,7 +155,8 @@ class Loop:
             return None
         ssn = self.last.result.session
         with self.intake.lock:
-            at = [self.reservations.next_due(self.last.at), *(plugin.next_due(ssn) for plugin in ssn.plugins)]
+            at = [self.reservations.next_due(self.last.at), self._awaiting.next_due()]
+            at += [plugin.next_due(ssn) for plugin in ssn.plugins]
         return min((when for when in at if when is not None), default=None)
 
     def cycle(self) -> Cycle:
@@ -249,4 +253,24 @@ class Loop:
         self._tried = now
 
     def _write(self, operations: Sequence[Operation], on_failure: OnFailure) -> None:
-        self._carry_out(self._cluster, operations, clock=self._clock, on_failure=on_failure, events=self._events)
+        refused: set[int] = set()
+
+        def failed(operation: Operation, error: ClusterError) -> None:
+            refused.add(id(operation))
+            on_failure(operation, error)
+
+        self._carry_out(self._cluster, operations, clock=self._clock, on_failure=failed, events=self._events)
+        for bind in (each for each in operations if isinstance(each, Bind) and each.awaits and id(each) not in refused):
+            with self.intake.lock:
+                self._awaiting.add(bind, self._clock.now())
+
+    def _bind_those_that_waited(self) -> None:
+        """Pods whose claims have been bound by now; those for which that will not come to be are given up."""
+        with self.intake.lock:
+            over = list(self._awaiting.over(self.mirror, self._clock.now()))
+        for bind, why in over:
+            if why:
+                self._take_back(bind, Conflict(f"binding volumes: {why}"))
+                told = Emit(POD, bind.pod, "Warning", "FailedScheduling", f"binding volumes: {why}", bind.uid)
+                self._write([told], lambda *_: None)
+        self._write([replace(bind, before=(), awaits=None) for bind, why in over if not why], self._take_back)

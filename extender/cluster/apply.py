@@ -72,6 +72,8 @@ class _Applier:
         try:
             for write in bind.before:
                 self.carry_out(write)
+            if bind.awaits is not None:
+                return
             self._cluster.bind(bind.pod, bind.node, uid=bind.uid, annotations=dict(bind.annotations) or None)
         except ClusterError as error:
             with contextlib.suppress(ClusterError):

@@ -7,7 +7,7 @@ pkg/registry/*/strategy.go."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from extender.api import labels
 from extender.api.errors import Fault, InvalidObject
@@ -30,12 +30,14 @@ from extender.api.meta import (
     STATEFUL_SET,
     Json,
     Kind,
+    annotations_of,
 )
 from extender.cluster import pod_rules, refusals, schema
 from extender.cluster.metadata import is_custom
 
 # Kinds whose status a creator may set although they have the subresource: the kubelet registers a Node so.
 _STATUS_AT_CREATION = {NODE}
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"  # finalizer of a claim: it stays while a pod uses it
 _FIRST_PHASE = {NAMESPACE: "Active", PVC: "Pending", PV: "Pending"}
 
 BUILT_IN: tuple[Json, ...] = (
@@ -153,6 +155,25 @@ _DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
 }  # fmt: skip
 
 
+def admitted_claim(claim: Json, classes: Iterable[Json]) -> Json:
+    """A new claim as the API server's own admission completes it (DefaultStorageClass, StorageObjectInUseProtection)."""
+    finalizers = claim["metadata"].get("finalizers") or []
+    if CLAIM_PROTECTION not in finalizers:
+        claim = {**claim, "metadata": {**claim["metadata"], "finalizers": [*finalizers, CLAIM_PROTECTION]}}
+    name = default_class(claim, classes)
+    return {**claim, "spec": {**(claim.get("spec") or {}), "storageClassName": name}} if name else claim
+
+
+def default_class(claim: Json, classes: Iterable[Json]) -> str:
+    """Of several default classes the newest, then the first by name; "" where there is none, or the claim names one."""
+    if (claim.get("spec") or {}).get("storageClassName") is not None or labels.BETA_STORAGE_CLASS in annotations_of(claim):
+        return ""
+    default = [each["metadata"] for each in classes if annotations_of(each).get(labels.DEFAULT_STORAGE_CLASS) == "true"]
+    in_order = sorted(default, key=lambda meta: str(meta["name"]))
+    newest = max(in_order, key=lambda meta: str(meta.get("creationTimestamp") or ""), default=None)
+    return str(newest["name"]) if newest is not None else ""
+
+
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
@@ -248,4 +269,3 @@ def warnings(kind: Kind, new: Json, old: Json | None) -> list[str]:
 def grace(kind: Kind, old: Json, asked: int | None) -> int:
     """Seconds between the request to delete and the end; only pods have any."""
     return pod_rules.grace(old, asked) if kind == POD else 0
-

@@ -21,6 +21,8 @@ from extender.api.meta import (
     PDB,
     POD,
     PRIORITY_CLASS,
+    PVC,
+    STORAGE_CLASS,
     Json,
     Key,
     Kind,
@@ -114,6 +116,8 @@ class MemoryCluster:
             metadata.begin(kind, new, uid=self._next_uid(), now=format_time(self.clock.now()))
             self._check_namespace(kind, new)
             core_kinds.drop_status(kind, new)
+            if kind == PVC:
+                new = core_kinds.admitted_claim(new, self._stores[STORAGE_CLASS].select("", None))
             new = self._admitted("CREATE", kind, new, None, dry_run)
             self._give_name(store, new)
             key = key_of(new)

@@ -63,7 +63,7 @@ class SideBySide:
             began = perf_counter()
             told = self._behind.of(events) if isinstance(operation, (Bind, Evict)) else events
             failures += apply(cluster, [operation], clock=clock, events=told).failures
-            if isinstance(operation, Bind):
+            if isinstance(operation, Bind) and operation.awaits is None:
                 self._on_bind(perf_counter() - began)
         return failures
 

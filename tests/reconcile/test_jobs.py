@@ -308,14 +308,14 @@ def test_an_aborted_job_waits_for_nothing() -> None:
 
 
 def test_a_job_says_what_it_lacks() -> None:
-    """As long as it lacks it."""
+    """As long as it lacks it: the claim first, then a volume for it."""
     world = start(job(volumes=[{"mountPath": "/in", "volumeClaimName": "late"}]))
     before = said(world)
     world.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "late"},
                   "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})  # fmt: skip
     world.settle()
     what = "claims that the job mounts do not exist: late; create them, and the job goes on"
-    assert (before, said(world)[1]) == (("Pending", "PVCError", what), "")
+    assert (before, said(world)[1]) == (("Pending", "PVCError", what), "PodGroupPending")
 
 
 def test_a_job_that_was_given_up_says_why() -> None:

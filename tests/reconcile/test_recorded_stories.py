@@ -17,7 +17,6 @@ ELSEWHERE = {
     "ctl-budget-003": "a job whose old pods have gone is Pending while its group is refused, not Restarting",
     "ctl-budget-006": "a job goes on as soon as its claim is there, not at the next retry",
     "ctl-build-023": "mended in admission, which refuses the job",
-    "ctl-build-037": "the scheduler does not judge volumes yet: it binds a pod whose claim has no volume",
     "ctl-cron-015": "mended: an aborted job does not hold up the schedule (test_flows.py)",
     "ctl-flow-009": "mended: a job that vanishes is made again at once (test_flows.py)",
     "ctl-hypernode-008": "mended: the count follows the nodes (test_flows.py)",

@@ -1,5 +1,5 @@
-"""The workload controllers of the embedded cluster: Deployment, ReplicaSet, StatefulSet, DaemonSet, batch Job, and the
-ResourceClaims of pods.
+"""The workload controllers of the embedded cluster: Deployment, ReplicaSet, StatefulSet, DaemonSet, batch Job, the
+ResourceClaims of pods, and PersistentVolumes.
 
 driver.py watches and applies; each of the others is a function from what there is to operations. They make, scale, replace
 and count pods as kubernetes v1.36.1 pkg/controller does; what no scheduler sees (revision history objects, surge in

@@ -30,6 +30,7 @@ from extender.cluster.workloads.claims import ClaimController
 from extender.cluster.workloads.daemon import daemon_set
 from extender.cluster.workloads.replicas import deployment, replica_set
 from extender.cluster.workloads.stateful import stateful_set
+from extender.cluster.workloads.storage import StorageController
 
 _OWNERS = (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET, DAEMON_SET, BATCH_JOB)
 _OWNED = (REPLICA_SET, POD)
@@ -47,6 +48,7 @@ class Workloads:
         self._cluster = cluster
         self._clock = clock
         self._claims = ClaimController(cluster, clock)
+        self._storage = StorageController(cluster, clock)
         self._watches: dict[Kind, Watch] = {}
         self._owned: dict[str, dict[_Ref, Json]] = {}  # uid of the controller -> what it owns
         self._owner_of: dict[str, _Ref] = {}  # uid -> controller
@@ -65,7 +67,7 @@ class Workloads:
             del self._dirty[ref]
             changes += self._look_at(ref)
             self._hear()
-        return changes + self._claims.reconcile()
+        return changes + self._claims.reconcile() + self._storage.reconcile()
 
     def _look_at(self, ref: _Ref) -> int:
         try:
