@@ -10,13 +10,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 import orjson
 
 from extender.api.errors import ConfError, PumiceError, UsageError
-from extender.api.meta import LEASE, POD, Json, Key, Kind, labels_of
+from extender.api.meta import LEASE, NODE, POD, POD_GROUP, Json, Key, Kind, labels_of
 from extender.api.operations import Emit
 from extender.cluster.clock import Clock, SystemClock
 from extender.cluster.daemon import Daemon, clients, elect, end, refuse
@@ -32,11 +32,13 @@ from extender.cluster.serving import Answer, HttpServer, Page, Request
 from extender.cluster.side_by_side import SideBySide
 from extender.explain import explain_page
 from extender.extending import NO_LEADER, NO_SESSION, ExtenderOptions, Extending, after, beside
+from extender.intake import Ours
 from extender.loop import DEFAULT_SCHEDULERS, Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
 from extender.node_shards import NodeShards
 from extender.reload import ConfFile, Reloads, tell
+from extender.ring import ENABLED, Share
 from extender.service import Service
 from extender.standalone import Pace, Standalone
 from extender.vocabulary import vocabulary
@@ -138,6 +140,24 @@ def node_filter(selector: Sequence[str]) -> Callable[[Json], bool] | None:
     return lambda node: any(labels_of(node).get(label) == value for label, value in pairs)
 
 
+def share_of(options: Options, environ: Mapping[str, str]) -> Ours:
+    """What is there for us, by --node-selector and by the hash of names. Raises UsageError."""
+    selected, share = node_filter(options.node_selector), Share.of(environ)
+    if share is None:
+        return {NODE: selected} if selected else {}
+    if options.extender.extender_address:
+        raise UsageError(f"{ENABLED}: kube-scheduler has one extender; give it a --node-selector")
+    return {NODE: lambda node: share.has_node(node) and (selected is None or selected(node)), POD_GROUP: share.has_group}
+
+
+def with_lease(options: Options, environ: Mapping[str, str]) -> Options:
+    """Where several work at once by the hash of names each has a lease of its own name. Raises UsageError."""
+    share = Share.of(environ)
+    if share is None or options.leader.leader_elect_resource_name:
+        return options
+    return replace(options, leader=replace(options.leader, leader_elect_resource_name=share.member))
+
+
 def shards(options: Options, cluster: Cluster, clock: Clock) -> NodeShards | None:
     mode = options.scheduler_sharding_mode
     return NodeShards(cluster, clock, mode, options.scheduler_sharding_name) if mode != "none" else None
@@ -161,13 +181,13 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
         standalone.beat()
 
     writes = SideBySide(on_bind=bound)
-    our_node = node_filter(options.node_selector)
+    ours = share_of(options, environ)
     service: Service | None = None
     if options.extender.extender_address:
-        service = Service(cluster, conf, clock, options.extender.settings(options.default_queue), our_node=our_node,
+        service = Service(cluster, conf, clock, options.extender.settings(options.default_queue), ours=ours,
                           beside=options.scheduler_name)  # fmt: skip
     loop = Loop(cluster, conf, clock, scheduler_names=options.scheduler_name, default_queue=options.default_queue,
-                decide=after(service, Timed(metrics)) if service else Timed(metrics), carry_out=writes, our_node=our_node,
+                decide=after(service, Timed(metrics)) if service else Timed(metrics), carry_out=writes, ours=ours,
                 intake=service.intake if service else None, reservations=service.reservations if service else None)  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
@@ -221,7 +241,7 @@ def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, 
     metrics = SchedulerMetrics(registry)
     election = elect(options.leader, options.lease, for_lease or cluster)
     service = Service(cluster, conf, clock, options.extender.settings(options.default_queue),
-                      our_node=node_filter(options.node_selector),
+                      ours=share_of(options, environ),
                       hindrance=lambda: "" if election is None or election.holds() else NO_LEADER)  # fmt: skip
     events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
     reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
@@ -297,6 +317,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         log.warning(warning)
     try:
         options.check()
+        options = with_lease(options, os.environ)
         cluster, for_lease = clients(options.client, PROGRAM)
         if options.extender.extender_only:
             daemon = assemble_extender(options, cluster, os.environ, for_lease=for_lease).daemon

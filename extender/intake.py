@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from extender.api.errors import ClusterError, NotFound
-from extender.api.meta import NODE, Json, Key, Kind
+from extender.api.meta import Json, Key, Kind, key_of
 from extender.cluster.following import Follower
 from extender.cluster.logs import about
 from extender.cluster.port import Cluster, WatchEvent
@@ -26,20 +26,21 @@ _BACKOFF = 2.0
 log = logging.getLogger(__name__)
 
 Listener = Callable[[Kind, str, Json], None]
+Ours = Mapping[Kind, Callable[[Json], bool]]
 
 
 class Intake:
-    """`kinds`: what the configuration asks for besides. `our_node`: other nodes are not there for us (--node-selector).
+    """`kinds`: what the configuration asks for besides. `ours`: by kind, which objects are there for us; else all of them.
 
     `listeners` are told of each change once the mirror has it, under the lock; `arrived` is notified after each batch."""
 
     def __init__(self, cluster: Cluster, mirror: Mirror, kinds: Iterable[Kind] = (), *,
-                 our_node: Callable[[Json], bool] | None = None) -> None:  # fmt: skip
+                 ours: Ours | None = None) -> None:  # fmt: skip
         self.mirror = mirror
         self.lock = threading.RLock()
         self.arrived = threading.Condition(self.lock)
         self.listeners: list[Listener] = []
-        self._cluster, self._our_node = cluster, our_node
+        self._cluster, self._ours = cluster, ours or {}
         self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
         self._with_thread: set[Kind] = set()
         self._listed: set[Kind] = set()  # the mirror has the first list
@@ -91,10 +92,10 @@ class Intake:
         self._listed.add(follower.kind)
 
     def _apply(self, kind: Kind, event: str, obj: Json) -> None:
-        if kind is NODE and self._our_node is not None and not self._our_node(obj):
-            if not self.mirror.has_node(obj["metadata"]["name"]):
+        if kind in self._ours and not self._ours[kind](obj):
+            if not self.mirror.has(kind, key_of(obj)):
                 return
-            event = "DELETED"  # a node that is not ours any more
+            event = "DELETED"  # it is not ours any more
         self.mirror.apply(kind, event, obj)
         for listener in self.listeners:
             listener(kind, event, obj)

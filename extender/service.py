@@ -30,7 +30,7 @@ from extender.core.conf import Conf
 from extender.core.gang_books import TTL
 from extender.core.mirror import Mirror
 from extender.core.reservations import Reservations
-from extender.intake import Intake
+from extender.intake import Intake, Ours
 from extender.verbs import wire
 from extender.verbs.answering import Extender, NotSeenYet, Turn, Verdict
 from extender.verbs.survey import Survey
@@ -73,13 +73,13 @@ class Service:
     queues telling the truth then. `hindrance` says why nothing may be answered though all lists are there; "": nothing."""
 
     def __init__(self, cluster: Cluster, conf: Conf, clock: Clock, settings: Settings | None = None, *,
-                 our_node: Callable[[Json], bool] | None = None, beside: Iterable[str] = (),
+                 ours: Ours | None = None, beside: Iterable[str] = (),
                  hindrance: Callable[[], str] = lambda: "") -> None:  # fmt: skip
         self.settings = settings or Settings()
         self.hindrance = hindrance
         self._cluster, self._clock = cluster, clock
         mirror = Mirror(beside, self.settings.default_queue, brought=self.settings.scheduler_names)
-        self.intake = Intake(cluster, mirror, conf.kinds, our_node=our_node)
+        self.intake = Intake(cluster, mirror, conf.kinds, ours=ours)
         self._lock = self.intake.lock
         self._gates: dict[Key, threading.Condition] = {}  # gang -> where its members wait
         self.reservations = Reservations()

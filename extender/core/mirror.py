@@ -319,6 +319,9 @@ class Mirror:
                 self._move(operation.pod, st.status_of(pod), node)
                 self.changes += 1
 
+    def has(self, kind: Kind, key: Key) -> bool:
+        return self._last_seen(kind, key) is not None
+
     def has_node(self, name: str) -> bool:
         row = self.nodes.rows.get(name)
         return row is not None and bool(self.nodes.exists[row])
