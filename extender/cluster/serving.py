@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from extender.cluster.logs import V, about
-from extender.cluster.tls import TlsFiles
+from extender.cluster.tls import TlsFiles, secured
 
 CONNECTIONS = 32  # at once
 LONGEST = 10.0  # seconds from accepting a connection to its end
@@ -144,8 +144,8 @@ class _Connection:
         self.stream, self.client = stream, client
 
     def secure(self, context: ssl.SSLContext) -> None:
-        self.stream = secured = context.wrap_socket(self.stream, server_side=True, do_handshake_on_connect=False)
-        secured.do_handshake()
+        self.stream = wire = secured(self.stream, context)
+        wire.do_handshake()
 
     def cut(self) -> None:
         with contextlib.suppress(OSError):

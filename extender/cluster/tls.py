@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,18 @@ from extender.cluster.from_files import FromFiles
 
 # Of TLS 1.2; volcano ed72c7c, pkg/webhooks/... ConfigTLS. TLS 1.3 brings its own.
 CIPHERS = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384"
+
+
+def secured(wire: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
+    """The server's end of TLS, the handshake still to come. Of a client that is gone the socket is closed: OSError.
+
+    (Python's wrap_socket would leave that one open where nobody can reach it.)"""
+    try:
+        wire.getpeername()
+    except OSError:
+        wire.close()
+        raise
+    return context.wrap_socket(wire, server_side=True, do_handshake_on_connect=False)
 
 
 @dataclass(frozen=True, slots=True)

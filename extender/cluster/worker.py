@@ -23,6 +23,8 @@ from gunicorn import glogging, http
 from gunicorn.http import wsgi
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from extender.cluster.tls import secured
+
 HEAD_SECONDS = 5.0  # from the connection, or the first byte of a further request, to the end of its head
 REQUEST_SECONDS = 30.0  # ... to its end
 WRITE_SECONDS = 60.0
@@ -55,7 +57,7 @@ class Client(TConn):  # type: ignore[misc]
         super().__init__(cfg, sock, peer, server)
         self.shaking = context is not None
         if context is not None:
-            self.sock = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+            self.sock = secured(sock, context)
         self.initialized = self.data_ready = True
         self.parser = http.get_parser(cfg, self.sock, peer)
         self.taken = bytearray()  # of the request that is coming in

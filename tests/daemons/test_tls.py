@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import socket
 import ssl
+import struct
+import warnings
 from pathlib import Path
 
 import pytest
 
 from extender.cluster.clock import VirtualClock
 from extender.cluster.from_files import LOOK_SECONDS, FromFiles
-from extender.cluster.tls import TlsFiles
+from extender.cluster.tls import TlsFiles, secured
 from tests.controlplane.pki import Authority
 
 
@@ -102,3 +106,20 @@ def test_a_certificate_is_read_again_when_it_changes(tmp_path: Path, clock: Virt
     assert after(b"nonsense", Path(pair.key).read_bytes()) is first
     assert after(certificate, Path(pair.key).read_bytes()) is first
     assert after(certificate, key) is not first
+
+
+@pytest.mark.parametrize("sent", [b"", b"x"], ids=["silent", "with something said"])
+def test_of_a_client_that_is_gone_nothing_stays_open(sent: bytes) -> None:
+    """It was reset between the connection and the handshake."""
+    with socket.create_server(("127.0.0.1", 0)) as server, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        client = socket.create_connection(server.getsockname())
+        client.sendall(sent)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        wire, _ = server.accept()
+        with pytest.raises(OSError):  # noqa: PT011
+            secured(wire, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        assert wire.fileno() == -1
+        gc.collect()
+        assert told == []
