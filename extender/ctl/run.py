@@ -17,7 +17,7 @@ from extender.api import duration
 from extender.api.errors import InvalidObject, UsageError
 from extender.api.meta import NODE, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
-from extender.ctl import configuring, nodes, tables, timeline
+from extender.ctl import configuring, nodes, storage, tables, timeline
 from extender.ctl.arranging import arranged, check_annotations, check_references, unplayed
 from extender.ctl.loading import Found, load
 from extender.ctl.playing import INTERRUPTED, beginning, play
@@ -50,6 +50,8 @@ NODES come from the files and from --nodes; without any there is a default clust
     {nodes.DEFAULT_SPEC}
 A spec is COUNTx KEY=VALUE,... with groups parted by ';'. Keys: resources (cpu=8, memory=32Gi, nvidia.com/gpu=4; pods=110
 and ephemeral-storage=100Gi where not given), name=PREFIX, zone=ZONE, label:KEY=VALUE, taint:KEY=VALUE:EFFECT.
+
+Without a StorageClass in the files there is a default one, {storage.DEFAULT_CLASS}: a volume is made when its pod is placed.
 
 \b
 EXIT STATUS
@@ -135,6 +137,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     if not any(kind_of(each.manifest) == NODE for each in found):
         notes.print(f"no nodes given: default cluster {nodes.DEFAULT_SPEC}")
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
+    found += storage.default_class(found)
     for each in (each for each in found if not each.as_found):
         for line in unknown_fields(each):
             notes.print(f"warning: {line}")

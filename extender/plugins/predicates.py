@@ -111,7 +111,7 @@ class Predicates(Plugin[PredicatesArgs]):
             return f"plugin NodeAffinity pre-predicates failed {node_affinity.CONFLICT}"
         unusable = self._volumes.problem(cls)
         if unusable is not None:
-            return f"plugin {unusable.plugin} pre-predicates failed {unusable.text}"
+            return f"plugin {unusable.plugin} pre-predicates failed {unusable}"
         return None
 
     def predicate(self, ssn: Session, cls: TaskClass, at: At) -> list[Refusal]:

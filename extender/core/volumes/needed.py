@@ -27,10 +27,14 @@ class Mount(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why no node at all will do, by which plugin."""
+    """Why no node at all will do, by which plugin. `detail`: what kube-scheduler leaves to be found out."""
 
     plugin: str
     text: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.detail})" if self.detail else self.text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +104,9 @@ def _problems(pod: Pod, mounted: list[Mount], stock: Stock) -> Iterator[Problem]
     for mount in mounted:
         yield from _binding_problems(pod, mount, stock)
     claims = [claim for mount in mounted if (claim := stock.claim(mount.key)) is not None]
-    if any(not claim.bound and not _waits(claim, stock) for claim in claims):
-        yield Problem(BINDING, UNBOUND)
+    unbound = [claim for claim in claims if not claim.bound and not _waits(claim, stock)]
+    if unbound:
+        yield Problem(BINDING, UNBOUND, "; ".join(_why_unbound(claim, stock) for claim in unbound))
     for key in named:
         text = _zone_problem(key, stock)
         if text:
@@ -120,6 +125,17 @@ def _binding_problems(pod: Pod, mount: Mount, stock: Stock) -> Iterator[Problem]
         yield Problem(BINDING, f'persistentvolumeclaim "{name}" is being deleted')
     elif mount.own and not is_of(claim, pod):
         yield Problem(BINDING, f"PVC {mount.key} was not created for pod {pod.metadata.key} (pod is not owner)")
+
+
+def _why_unbound(claim: PersistentVolumeClaim, stock: Stock) -> str:
+    name, storage = claim.metadata.name, claim.storage_class
+    if claim.spec.volume_name:
+        return f"{name} is not bound to its volume {claim.spec.volume_name} yet"
+    if not storage:
+        return f"{name} has no volume, and names no StorageClass that could make one"
+    if stock.storage_class(storage) is None:
+        return f"{name} has no volume, and there is no StorageClass {storage}"
+    return f"{name} has no volume of StorageClass {storage} yet"
 
 
 def _zone_problem(key: Key, stock: Stock) -> str:
