@@ -77,7 +77,7 @@ def test_a_program_is_a_command_of_the_distribution(program: str) -> None:
     assert CONTAINERS[program]["image"] == f"pumice:{project['version']}"
 
 
-@pytest.mark.parametrize("program", [program for program in OPTIONS if program != "vc-certs"])
+@pytest.mark.parametrize("program", OPTIONS)
 def test_probes_ask_where_the_program_answers(program: str) -> None:
     container = CONTAINERS[program]
     options = parse(OPTIONS[program], arguments(container, ENVIRON), {}, program).options
@@ -99,7 +99,7 @@ def test_ports_are_those_of_the_reference() -> None:
         "vc-scheduler": {"metrics": 8080, "health": 11251},
         "vc-controller-manager": {"metrics": 8081, "health": 11251},
         "vc-webhook-manager": {"https": 8443, "health": 11251},
-        "vc-certs": {},
+        "vc-certs": {"health": 11251},
     }
 
 

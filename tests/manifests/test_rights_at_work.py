@@ -27,6 +27,7 @@ from extender.api.meta import (
     JOB_TEMPLATE,
     LEASE,
     NODE,
+    NODE_SHARD,
     POD,
     POD_GROUP,
     PVC,
@@ -66,7 +67,8 @@ SHORT, LONG = {"pumice.io/run-seconds": "1"}, {"pumice.io/run-seconds": "600"}
 def _rights(plane: Plane) -> Iterator[None]:
     """Accounts and roles of the manifests, really installed."""
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": SYSTEM}})
-    objs = [obj for obj in [*installed(), *objects(MANIFESTS / "kube-scheduler")] if obj["kind"] in RIGHTS]
+    more = [*objects(MANIFESTS / "kube-scheduler"), *objects(MANIFESTS / "components" / "sharding")]
+    objs = [obj for obj in [*installed(), *more] if obj["kind"] in RIGHTS]
     for obj in objs:
         status, answer = plane.request("POST", path_of(obj).partition("?")[0], obj)
         assert status == 201, answer
@@ -129,9 +131,9 @@ def deployment(ns: str) -> Json:
 def test_scheduler_and_controllers_do_all_their_work(
     plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str], run: Callable[..., None], rack: Key
 ) -> None:
-    """Jobs with plugins, claims and an end, a Command, a flow, a HyperNode, a plain Deployment."""
-    run("volcano-scheduler", "--schedule-period=100ms")
-    run("volcano-controllers", "--worker-threads=2")
+    """Jobs with plugins, claims and an end, a Command, a flow, a HyperNode, a plain Deployment; nodes by NodeShard."""
+    run("volcano-scheduler", "--schedule-period=100ms", "--scheduler-sharding-mode=soft")
+    run("volcano-controllers", "--worker-threads=2", "--controllers=*")
     wait_until(lambda: state_of(kubernetes, QUEUE, Key("", "default")) == "Open", "the default queue to open")
     ns = new_namespace()
 
@@ -160,6 +162,7 @@ def test_scheduler_and_controllers_do_all_their_work(
     wait_until(lambda: kubernetes.list(PVC, ns).objects, "the claim")
     wait_until(lambda: sum(1 for pod in kubernetes.list(POD, ns).objects if pod["metadata"].get("labels", {}).get("app") == "web"
                            and pod["spec"].get("nodeName")) == 2, "the pods of the Deployment to be bound")  # fmt: skip
+    wait_until(lambda: in_use(kubernetes, "volcano") == ["n1"], "the scheduler to take its shard")
     wait_until(lambda: kubernetes.get(HYPER_NODE, rack).get("status", {}).get("nodeCount") == 1, "the HyperNode")
     reasons = {(event["source"]["component"], event["reason"]) for event in kubernetes.list(EVENT, ns).objects}
     assert ("volcano", "Scheduled") in reasons
@@ -235,6 +238,12 @@ def state_of(cluster: KubernetesCluster, kind: Kind, key: Key) -> str:
     except NotFound:
         return ""
     return str(state.get("phase", "")) if isinstance(state, dict) else str(state)
+
+
+def in_use(cluster: KubernetesCluster, shard: str) -> list[str]:
+    with contextlib.suppress(NotFound):
+        return list((cluster.get(NODE_SHARD, Key("", shard)).get("status") or {}).get("nodesInUse") or ())
+    return []
 
 
 def there(cluster: KubernetesCluster, kind: Kind, key: Key) -> bool:
