@@ -1,16 +1,15 @@
 """vc-certs: certificates for the admission webhook.
 
-    vc-certs issue --folder DIR --host NAME    into files
-    vc-certs install                           into the cluster: Secrets and caBundle; again at any time, it does what is due
-    vc-certs keep                              the same now and then, by whoever holds the lease
-    vc-certs status [--folder DIR]             what there is, and when it is due; status 1 where something is wrong"""
+vc-certs issue --folder DIR --host NAME    into files
+vc-certs install                           into the cluster: Secrets and caBundle; again at any time, it does what is due
+vc-certs keep                              the same now and then, by whoever holds the lease
+vc-certs status [--folder DIR]             what there is, and when it is due; status 1 where something is wrong"""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,19 +18,22 @@ from typing import Any, NoReturn
 from certs import folder
 from certs.install import Place, keep, load
 from certs.issue import Pair, due, expires, hosts, read
+from certs.keeper import Keeper
 from certs.stock import Stock, authority_fault, restock, serving_fault
-from extender.api.errors import ClusterError, PumiceError, UsageError, nearest
+from extender.api.errors import PumiceError, UsageError, nearest
 from extender.api.meta import Key, Time, format_time
 from extender.cluster.clock import Clock, SystemClock
-from extender.cluster.daemon import Daemon, elect, end
+from extender.cluster.daemon import Daemon, clients, elect, end
+from extender.cluster.endpoints import serve
 from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit
+from extender.cluster.health import Health
 from extender.cluster.kubernetes import connect
-from extender.cluster.logs import about, configure
-from extender.cluster.options import ClientOptions, LeaderOptions, LogOptions
+from extender.cluster.logs import configure
+from extender.cluster.metrics import LEADER, new_registry
+from extender.cluster.options import ClientOptions, LeaderOptions, LogOptions, ServingOptions
 from extender.cluster.port import Cluster
 
 PROGRAM = "vc-certs"
-AGAIN = 60.0  # seconds, after a failure
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +46,6 @@ class PlaceOptions:
 
     def place(self) -> Place:
         return Place(self.webhook_namespace, self.webhook_service_name, self.secret_name)
-
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,12 @@ class KeepOptions:
     webhook: PlaceOptions = field(default=PlaceOptions(), metadata=group("the webhook"))
     client: ClientOptions = field(default=ClientOptions(), metadata=group("API server"))
     leader: LeaderOptions = field(default=LeaderOptions(leader_elect_resource_name="vc-certs"), metadata=group("leader election"))
+    serving: ServingOptions = field(default=ServingOptions(), metadata=group("health and metrics"))
     logs: LogOptions = field(default=LogOptions(), metadata=group("logs"))
+
+    def check(self) -> None:
+        self.leader.check()
+        self.serving.check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,29 +112,23 @@ def install(options: InstallOptions, clock: Clock) -> int:
 
 
 def keep_on(options: KeepOptions, clock: Clock) -> int:
-    options.leader.check()
-    cluster, place = _connect(options.client), options.webhook.place()
+    options.check()
+    cluster, for_lease = clients(options.client, PROGRAM)
+    assembled = assemble(options, cluster, for_lease, clock)
+    assembled.listen()
+    end(assembled.run())
+
+
+def assemble(options: KeepOptions, cluster: Cluster, for_lease: Cluster, clock: Clock) -> Daemon:
+    """Everything but the signals. Answers probes already; works when it runs. Raises UsageError."""
+    keeper = Keeper(cluster, options.webhook.place(), clock, options.interval, external=options.cert_manager)
     lease = Key(options.leader.namespace, options.leader.leader_elect_resource_name)
-
-    def work(stop: threading.Event) -> None:
-        look_after(cluster, place, clock, stop, options.interval, external=options.cert_manager)
-
-    daemon = Daemon(work, elect(options.leader, lease, cluster))
-    daemon.listen()
-    end(daemon.run())
-
-
-def look_after(cluster: Cluster, place: Place, clock: Clock, stop: threading.Event, interval: float, *,
-               external: bool = False) -> None:  # fmt: skip
-    """Until `stop` is set. What fails is tried again soon."""
-    while not stop.is_set():
-        pause = interval
-        try:
-            keep(cluster, place, clock.now(), external=external)
-        except ClusterError as error:
-            log.warning("certificates could not be kept", extra=about(error=str(error)))
-            pause = min(AGAIN, interval)
-        stop.wait(pause)
+    registry, health = new_registry(), Health()
+    daemon = Daemon(keeper.run, elect(options.leader, lease, for_lease), serve(options.serving, health, registry))
+    health.alive |= {"work": daemon.alive, "loop": keeper.alive}
+    health.ready |= {"shutdown": daemon.stopping, "certificates": keeper.ready}
+    LEADER.make(registry).set_function(lambda: float(daemon.works()))
+    return daemon
 
 
 def status(options: StatusOptions, clock: Clock) -> int:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from base64 import b64decode, b64encode
 
 import pytest
+import urllib3
 
-from certs.cli import look_after
+from certs.cli import KeepOptions, PlaceOptions, assemble
 from certs.install import CERT_MANAGER, Place, keep, load
 from certs.issue import hosts, read, signed_by
+from certs.keeper import LATE, Keeper
 from extender.api.errors import Conflict, Unavailable
 from extender.api.meta import MUTATING_WEBHOOKS, SECRET, VALIDATING_WEBHOOKS, Json, Key, Kind, kind_of
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
+from extender.cluster.options import LeaderOptions, ServingOptions
+from tests.daemons.running import Runs, until
 
 NOW = 1_736_121_600.0
 DAY = 86400.0
@@ -161,13 +166,45 @@ class Twice(threading.Event):
 
 def test_it_is_looked_after_now_and_then(cluster: MemoryCluster) -> None:
     stop = Twice()
-    look_after(cluster, PLACE, VirtualClock(NOW), stop, 3600.0)
+    Keeper(cluster, PLACE, VirtualClock(NOW), 3600.0).run(stop)
     assert stop.pauses == [3600.0, 3600.0]
     assert load(cluster, PLACE)[0].serving is not None
 
 
 def test_what_fails_is_tried_again_soon(caplog: pytest.LogCaptureFixture) -> None:
-    stop = Twice()
-    look_after(empty(Unreachable), PLACE, VirtualClock(NOW), stop, 3600.0)
+    """And until then it is not ready."""
+    stop, keeper = Twice(), Keeper(empty(Unreachable), PLACE, VirtualClock(NOW), 3600.0)
+    assert keeper.ready() is None
+    keeper.run(stop)
     assert stop.pauses == [60.0, 60.0]
     assert "certificates could not be kept" in caplog.text
+    assert "today" in (keeper.ready() or "")
+
+
+def test_a_loop_that_stands_still_is_not_alive(cluster: MemoryCluster) -> None:
+    """A pause is no standstill, and who only waits for the lease does not stand still."""
+    clock = VirtualClock(NOW)
+    keeper = Keeper(cluster, PLACE, clock, 3600.0)
+    clock.sleep(DAY)
+    assert keeper.alive() is None
+    keeper.run(Twice())
+    clock.sleep(3600.0 + LATE)
+    assert keeper.alive() is None
+    clock.sleep(1.0)
+    assert keeper.alive() == "the loop stands still"
+
+
+def test_probes_are_answered(cluster: MemoryCluster) -> None:
+    """Ready while others have the lease, and once everything has been looked at."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    options = KeepOptions(serving=ServingOptions(enable_healthz=True, healthz_address=address),
+                          leader=LeaderOptions(leader_elect=False),
+                          webhook=PlaceOptions(PLACE.namespace, PLACE.service, PLACE.secret))  # fmt: skip
+    daemon = assemble(options, cluster, cluster, VirtualClock(NOW))
+    with urllib3.PoolManager(retries=False, timeout=30.0) as http:
+        assert [http.request("GET", f"http://{address}{path}").status for path in ("/livez", "/readyz")] == [200, 200]
+        runs = Runs(daemon)
+        assert until(lambda: load(cluster, PLACE)[0].serving is not None)
+        assert http.request("GET", f"http://{address}/readyz/certificates").data == b"ok"
+    assert runs.stop() == 0

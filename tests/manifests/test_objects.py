@@ -60,10 +60,14 @@ def test_what_the_embedded_cluster_knows_it_takes(part: str) -> None:
 # --- the programs ---------------------------------------------------------------------------------------------------------
 
 
+def flags(program: str) -> list[str]:
+    """Without the name of a subcommand."""
+    return [word for word in arguments(CONTAINERS[program], ENVIRON) if word.startswith("-")]
+
+
 @pytest.mark.parametrize("program", OPTIONS)
 def test_a_program_understands_its_flags(program: str) -> None:
-    words = [word for word in arguments(CONTAINERS[program], ENVIRON) if word.startswith("-")]
-    given = parse(OPTIONS[program], words, {}, program)
+    given = parse(OPTIONS[program], flags(program), {}, program)
     assert given.warnings == ()
     if hasattr(given.options, "check"):
         given.options.check()
@@ -80,7 +84,7 @@ def test_a_program_is_a_command_of_the_distribution(program: str) -> None:
 @pytest.mark.parametrize("program", OPTIONS)
 def test_probes_ask_where_the_program_answers(program: str) -> None:
     container = CONTAINERS[program]
-    options = parse(OPTIONS[program], arguments(container, ENVIRON), {}, program).options
+    options = parse(OPTIONS[program], flags(program), {}, program).options
     serving = getattr(options, "serving", options)
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert serving.enable_healthz
