@@ -15,6 +15,7 @@ import yaml
 
 from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, NAMESPACE_NAME, SCHEDULE
 from extender.api.meta import HYPER_NODE, MUTATING_WEBHOOKS, POD, VALIDATING_WEBHOOKS, Json, Kind
+from webhook.pods.validate import BUDGETS
 from webhook.routes import ROUTES, UPDATE, Route
 
 PREFIX = "volcano-admission-service"  # of the configurations' names, whatever the service is called; as the chart has it
@@ -93,6 +94,8 @@ def _conditions(route: Route, scheduler_names: Sequence[str], resource_groups: b
             yield "lacks-scheduler-or-group", f"{nobodys} || ({ours} && !({grouped}))"
     elif route.kind == POD:
         yield "of-our-scheduler", f"has(object.spec.schedulerName) && {ours}"
+        named = " || ".join(f"'{name}' in object.metadata.annotations" for name in BUDGETS)
+        yield "names-a-budget", f"has(object.metadata.annotations) && ({named})"  # nothing else of a pod is judged
     elif UPDATE in route.operations:
         # What is going away must be able to: its finalizers are taken off by updates.
         yield "not-being-deleted", "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp)"

@@ -189,8 +189,8 @@ def test_values_of_volcano_are_understood(helm: Helm) -> None:
     assert sorted(obj["metadata"]["name"].removeprefix("volcano-admission-service-") for obj in webhooks) == [
         "jobs-mutate", "pods-validate",
     ]  # fmt: skip
-    (condition,) = webhooks[1]["webhooks"][0]["matchConditions"]
-    assert "object.spec.schedulerName in ['gpu']" in condition["expression"]
+    ours = webhooks[1]["webhooks"][0]["matchConditions"][0]
+    assert "object.spec.schedulerName in ['gpu']" in ours["expression"]
 
 
 def test_beside_volcano_nothing_has_its_names(helm: Helm) -> None:

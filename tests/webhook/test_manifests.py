@@ -33,6 +33,16 @@ def test_a_foreign_pod_is_never_sent() -> None:
             assert "object.spec.schedulerName in ['volcano']" in webhook["matchConditions"][0]["expression"]
 
 
+def test_of_our_pods_only_those_are_judged_that_name_a_budget() -> None:
+    """Nothing else of them is looked at, so that the thousands that a controller makes need no call."""
+    made = configurations(routes=[BY_PATH["/pods/validate"]])
+    expression = made[0]["webhooks"][0]["matchConditions"][1]["expression"]
+    assert expression == (
+        "has(object.metadata.annotations) && ('volcano.sh/jdb-min-available' in object.metadata.annotations"
+        " || 'volcano.sh/jdb-max-unavailable' in object.metadata.annotations)"
+    )
+
+
 def test_the_schedulers_are_those_of_the_flags() -> None:
     made = configurations(scheduler_names=["volcano", "gpu"], routes=[BY_PATH["/pods/validate"]])
     expression = made[0]["webhooks"][0]["matchConditions"][0]["expression"]

@@ -12,7 +12,7 @@ from webhook.settings import Settings
 from webhook.verdict import Allow, Verdict, verdict
 from webhook.view import ClusterView
 
-_BUDGETS = (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
+BUDGETS = (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
 _AMOUNT = re.compile(r"[+-]?\d{1,18}%?", re.ASCII)
 
 
@@ -24,7 +24,7 @@ def validate(request: AdmissionRequest, _cluster: ClusterView, settings: Setting
 
 
 def _budget_faults(annotations: dict[str, str]) -> Faults:
-    given = [name for name in _BUDGETS if name in annotations]
+    given = [name for name in BUDGETS if name in annotations]
     for name in given:
         value = annotations[name]
         amount = int(value.rstrip("%")) if _AMOUNT.fullmatch(value) else 0
