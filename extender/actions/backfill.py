@@ -1,6 +1,6 @@
 """backfill -- tasks that ask nothing but a place: they need no share of a queue and go wherever checks let them.
 
-Each is bound at once where its job is ready. Source: volcano ed72c7c, actions/backfill."""
+Each is bound at once where its job is ready, and its sub-job. Source: volcano ed72c7c, actions/backfill."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from extender.core.conf import Action
 from extender.core.plugin import Arguments
 from extender.core.reasons import explain
 from extender.core.session import Session
+from extender.core.statement import Statement
 
 
 def run(ssn: Session, args: bool) -> None:
@@ -22,7 +23,7 @@ def run(ssn: Session, args: bool) -> None:
     jobs.sort(key=lambda job: (ssn.queue_order(ssn.queue_of(job)), ssn.job_order(job)))
     for job in jobs:
         tasks = [t for t in ssn.pending_tasks(job) if ssn.shape_of(t).best_effort and not gated(ssn, t)]
-        placed = []
+        placed: list[tuple[int, Statement]] = []
         for task in sorted(tasks, key=ssn.task_order):
             plan = ssn.plan(ssn.task_class(task))
             nodes = plan.choose(1)
@@ -31,9 +32,9 @@ def run(ssn: Session, args: bool) -> None:
                 continue
             stmt = ssn.statement()
             stmt.allocate([task], nodes)
-            placed.append(stmt)
-        for stmt in placed:
-            if ssn.job_ready(job):
+            placed.append((task, stmt))
+        for task, stmt in placed:
+            if ssn.job_ready(job) and ssn.sub_job_ready(ssn.sub_job_of(task)):
                 stmt.commit()
             else:
                 stmt.keep()

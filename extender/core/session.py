@@ -159,6 +159,9 @@ class Session(Answers):
             known = self._sub_jobs[job] = sub_jobs_of(self.snapshot, job)
         return known
 
+    def sub_job_of(self, task: int) -> SubJob:
+        return next(sub_job for sub_job in self.sub_jobs(self.job_of(task)) if sub_job.whole or task in sub_job.tasks)
+
     def has_sub_jobs(self, job: int) -> bool:
         group = self.jobs.group[job]
         return group is not None and bool(group.spec.sub_group_policy)
@@ -178,7 +181,7 @@ class Session(Answers):
             count = min(count, hook(self, row, request, count))
             if count <= 0:
                 return 0
-        return min((hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"]), default=count)
+        return int(min([count, *(hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"])]))
 
     # --- state, changed by Statement only --------------------------------------------------------------------------------
 
