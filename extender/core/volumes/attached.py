@@ -5,7 +5,7 @@ A volume counts once on a node, however many pods there use it. Source: kube-sch
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +27,10 @@ class VolumeId(NamedTuple):
     handle: str
 
 
-def volumes_of(pod: Pod, stock: Stock) -> set[VolumeId]:
-    """Those of its claims; a volume that is yet to be found or made goes by its claim, and by the provisioner of its class."""
-    found = set()
+def volumes_of(pod: Pod, stock: Stock) -> dict[VolumeId, bool]:
+    """Those of its claims, and whether the claim was made for the pod; a volume that is yet to be found or made goes by its
+    claim, and by the provisioner of its class."""
+    found: dict[VolumeId, bool] = {}
     for mount in mounts(pod):
         claim = stock.claim(mount.key)
         if claim is None or (mount.own and not is_of(claim, pod)):
@@ -37,9 +38,9 @@ def volumes_of(pod: Pod, stock: Stock) -> set[VolumeId]:
         volume = stock.volume(claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is not None:
             if volume.spec.csi is not None and volume.spec.csi.driver and volume.spec.csi.volume_handle:
-                found.add(VolumeId(volume.spec.csi.driver, volume.spec.csi.volume_handle))
+                found[VolumeId(volume.spec.csi.driver, volume.spec.csi.volume_handle)] = mount.own
         elif claim.storage_class and (storage := stock.storage_class(claim.storage_class)) is not None and storage.provisioner:
-            found.add(VolumeId(storage.provisioner, f"claim {mount.key}"))
+            found[VolumeId(storage.provisioner, f"claim {mount.key}")] = mount.own
     return found
 
 
@@ -54,23 +55,22 @@ class Attached:
         self._seen = 0
         self._started = False
 
-    def limited(self, volumes: set[VolumeId]) -> list[VolumeId]:
+    def limited(self, volumes: Mapping[VolumeId, bool]) -> dict[VolumeId, bool]:
         """Those of drivers that some node has a limit for."""
-        return sorted(volume for volume in volumes if volume.driver in self._limits)
+        return {volume: own for volume, own in volumes.items() if volume.driver in self._limits}
 
-    def refused(self, volumes: Sequence[VolumeId], rows: IntN, extra: IntN, *, own: bool) -> BoolN:
-        """(K,) node rows that cannot have these as well, with `extra` pods alike assumed there already.
-
-        `own`: each of those has as many of its own; otherwise they share these, and have attached them."""
+    def refused(self, volumes: Mapping[VolumeId, bool], rows: IntN, extra: IntN) -> BoolN:
+        """(K,) node rows that cannot have these as well, with `extra` pods alike assumed there already: each has as many of
+        its own, and shares the others, which are attached with the first of them."""
         self._catch_up()
         mask: BoolN = np.zeros(len(rows), dtype=bool)
-        for driver, number in Counter(volume.driver for volume in volumes).items():
-            more = number + (extra * number if own else 0)
-            for volume in volumes:
+        for driver in {volume.driver for volume in volumes}:
+            more: IntN = np.zeros(len(rows), dtype=np.int64)
+            for volume, own in volumes.items():
                 if volume.driver == driver:
-                    more = more - self._has(volume)[rows]
+                    more += extra + 1 if own else (extra == 0) & ~self._has(volume)[rows]
             mask |= (more > 0) & (self._counts[driver][rows] + more > self._limits[driver][rows])
-        return mask if own else mask & (extra == 0)
+        return mask
 
     def _has(self, volume: VolumeId) -> BoolN:
         mask = np.zeros(len(self._neighbours.nodes), dtype=bool)

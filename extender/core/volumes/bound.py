@@ -31,9 +31,9 @@ def out_of_reach(claims: Sequence[PersistentVolumeClaim], stock: Stock, size: in
         if volume is None:
             lost |= ~kept_off
             break
-        reach = stock.reach(volume.reach)
-        if reach is not None:
-            kept_off |= ~reach
+        elsewhere = np.ones(size, dtype=bool)
+        elsewhere[stock.reach(volume.reach)] = False
+        kept_off |= elsewhere
     return kept_off, lost
 
 

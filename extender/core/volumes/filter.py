@@ -56,12 +56,12 @@ class _Gift:
 class _Class:
     """What was worked out for one class of tasks."""
 
-    needed: Needed
+    waiting: tuple[PersistentVolumeClaim, ...]
     users: DomainCounts | None
     rivals: DomainCounts | None
     places: Places | None = None
     version: int = -1  # of the stock, when `places` was worked out
-    limited: list[VolumeId] | None = None  # of its volumes those that some node has a limit for
+    limited: dict[VolumeId, bool] | None = None  # of its volumes those that some node has a limit for
 
 
 class VolumeFilter:
@@ -97,7 +97,7 @@ class VolumeFilter:
         if known is None:
             found, restricted = self._of(cls.task), RESTRICTIONS in self._plugins
             known = self._classes[cls.id] = _Class(
-                found,
+                tuple(self._like(claim, found) for claim in found.waiting) if BINDING in self._plugins else (),
                 restrictions.users(found.exclusive, self._neighbours) if restricted else None,
                 restrictions.rivals(cls.spec, self._neighbours) if restricted else None,
             )
@@ -114,9 +114,16 @@ class VolumeFilter:
         return found.problem or tuple(self._code(claim) for claim in (*found.bound, *found.waiting))
 
     def _code(self, claim: PersistentVolumeClaim) -> Hashable:
-        named = claim.bound or self._stock.node_of(claim) or claim.metadata.key in self._gifts
-        meant = named or any(self._stock.is_for(volume, claim) for volume in self._stock.of_class(claim.storage_class))
-        return claim.metadata.key if meant else msgspec.json.encode(claim.spec)
+        return msgspec.json.encode(claim.spec) if self._is_like_others(claim) else claim.metadata.key
+
+    def _is_like_others(self, claim: PersistentVolumeClaim) -> bool:
+        return not (claim.bound or self._stock.node_of(claim) or self._stock.meant_for(claim))
+
+    def _like(self, claim: PersistentVolumeClaim, of: Needed) -> PersistentVolumeClaim:
+        """The claim as it stands for those of all tasks alike: without a name, so that what one of them got counts for none."""
+        if claim.metadata.key not in of.own or not self._is_like_others(claim):
+            return claim
+        return msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, name="", uid=""))
 
     # --- which nodes ------------------------------------------------------------------------------------------------------
 
@@ -143,7 +150,7 @@ class VolumeFilter:
         if not self.concerns(cls.spec):
             return False
         known = self._class(cls)
-        return bool(known.needed.waiting and BINDING in self._plugins) or bool(known.users or known.rivals)
+        return bool(known.waiting or known.users or known.rivals)
 
     def passing(self, cls: TaskClass) -> Iterator[Objection]:
         """(N,) what changes with each placement: volumes that are left, claims and disks that somebody uses."""
@@ -154,14 +161,14 @@ class VolumeFilter:
         if known.users is not None and known.users.counts[1:].any():
             others = ~disk if disk is not None else np.ones(len(self._snapshot.nodes), dtype=bool)
             yield Objection(RESTRICTIONS, restrictions.IN_USE, others, unresolvable=False)
-        if known.needed.waiting and BINDING in self._plugins:
+        if known.waiting:
             found = self._places(known)
             yield Objection(BINDING, matching.NO_VOLUME, found.without)
             yield Objection(BINDING, matching.NO_ROOM, found.crowded)
 
     def _places(self, known: _Class) -> Places:
         if known.places is None or known.version != self._stock.version:
-            known.places = places(known.needed.waiting, self._stock, self._snapshot.nodes)
+            known.places = places(known.waiting, self._stock, self._snapshot.nodes)
             known.version = self._stock.version
         return known.places
 
@@ -176,8 +183,7 @@ class VolumeFilter:
             known.limited = self._attached.limited(attached.volumes_of(cls.pod, self._stock))
         if not known.limited:
             return None
-        own = any(volume.ephemeral is not None for volume in cls.spec.volumes or ())
-        mask = self._attached.refused(known.limited, rows, extra, own=own)
+        mask = self._attached.refused(known.limited, rows, extra)
         return Objection(LIMITS, attached.TOO_MANY, mask, unresolvable=False)
 
     # --- giving and taking back -------------------------------------------------------------------------------------------
@@ -198,7 +204,7 @@ class VolumeFilter:
     def _give(self, task: int, row: int) -> None:
         claims, node = self._of(task).waiting, self._snapshot.nodes.name[row]
         open_ = [claim for claim in claims if claim.metadata.key not in self._gifts]
-        found = places(open_, self._stock, self._snapshot.nodes) if open_ else None
+        found = places(open_, self._stock, self._snapshot.nodes, only=row) if open_ else None
         if found is not None and (found.without[row] or found.crowded[row]):
             return  # whoever placed it did not ask whether it could have its volumes
         for choice in found.choices if found is not None else ():

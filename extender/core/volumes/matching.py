@@ -42,7 +42,8 @@ class Places:
     crowded: BoolN
 
 
-def places(claims: Sequence[PersistentVolumeClaim], stock: Stock, nodes: Nodes) -> Places:
+def places(claims: Sequence[PersistentVolumeClaim], stock: Stock, nodes: Nodes, *, only: int | None = None) -> Places:
+    """For all nodes, or for the `only` row that is asked about: the others have no answer then."""
     size = len(nodes)
     without, crowded = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
     pinned = [claim for claim in claims if stock.node_of(claim)]
@@ -53,37 +54,47 @@ def places(claims: Sequence[PersistentVolumeClaim], stock: Stock, nodes: Nodes) 
             elsewhere[row] = False
         without |= elsewhere
     choices = [Choice(claim, (), np.full(size, _NONE, dtype=np.int32)) for claim in pinned]
+    asked = nodes.exists if only is None else np.arange(size) == only
     for claim in sorted((claim for claim in claims if not stock.node_of(claim)), key=lambda each: each.size):
-        choices.append(_choose(claim, choices, stock, size))
+        choices.append(_choose(claim, choices, stock, asked))
     for choice in choices:
         _make_rest(choice, stock, without, crowded)
     return Places(choices, without, crowded)
 
 
-def _choose(claim: PersistentVolumeClaim, earlier: Sequence[Choice], stock: Stock, size: int) -> Choice:
-    """On each node the smallest volume that does, or the one that is meant for the claim, whatever else there is."""
-    volumes = stock.of_class(claim.storage_class)
-    at = np.full(size, _NONE, dtype=np.int32)
-    fit = [(number, volume) for number, volume in enumerate(volumes) if claim.takes(volume)]
-    for number, volume in fit:
-        if stock.is_for(volume, claim):
-            reach = stock.reach(volume.reach)
-            at[slice(None) if reach is None else reach] = number
-            return Choice(claim, volumes, at)
-    taken = [choice.at for choice in earlier if choice.volumes is volumes]
-    open_ = np.ones(size, dtype=bool)
-    for number, volume in fit:
-        if not stock.is_free(volume) or not claim.may_choose(volume):
+def _choose(claim: PersistentVolumeClaim, earlier: Sequence[Choice], stock: Stock, asked: BoolN) -> Choice:
+    """On each node the smallest volume that does, or the one that is the claim's, whatever else there is."""
+    at = np.full(len(asked), _NONE, dtype=np.int32)
+    meant = stock.meant_for(claim)
+    if meant is not None:
+        at[stock.reach(meant.reach)] = 0
+        return Choice(claim, (meant,), at)
+    volumes, held = stock.choices(claim), _held(earlier)
+    open_ = asked.copy()
+    left = np.count_nonzero(open_)
+    for number, volume in enumerate(volumes):
+        if not left:
+            break
+        if not stock.is_free(volume):
             continue
         reach = stock.reach(volume.reach)
-        here = open_.copy() if reach is None else open_ & reach
-        for other in taken:
-            here &= other != number
+        here = reach[open_[reach]]
+        if volume.metadata.name in held:
+            here = here[~held[volume.metadata.name][here]]
         at[here] = number
-        open_ &= ~here
-        if not open_.any():
-            break
+        open_[here] = False
+        left -= len(here)
     return Choice(claim, volumes, at)
+
+
+def _held(choices: Sequence[Choice]) -> dict[str, BoolN]:
+    """Volume -> (N,) nodes on which a claim of the same pod gets it."""
+    found: dict[str, BoolN] = {}
+    for choice in choices:
+        for number in np.unique(choice.at[choice.at != _NONE]).tolist():
+            name = choice.volumes[number].metadata.name
+            found[name] = found.get(name, np.zeros(len(choice.at), dtype=bool)) | (choice.at == number)
+    return found
 
 
 def _make_rest(choice: Choice, stock: Stock, without: BoolN, crowded: BoolN) -> None:
@@ -93,9 +104,8 @@ def _make_rest(choice: Choice, stock: Stock, without: BoolN, crowded: BoolN) -> 
     if storage is None or not storage.makes_volumes:
         without |= undecided
         return
-    reach, room = stock.reach(storage.reach), stock.has_room(storage, choice.claim)
-    if reach is not None:
-        without |= undecided & ~reach
-        undecided &= reach
+    elsewhere, room = undecided.copy(), stock.has_room(storage, choice.claim)
+    elsewhere[stock.reach(storage.reach)] = False
+    without |= elsewhere
     if room is not None:
-        crowded |= undecided & ~room
+        crowded |= undecided & ~elsewhere & ~room

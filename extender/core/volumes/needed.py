@@ -45,7 +45,8 @@ class Needed:
     bound: tuple[PersistentVolumeClaim, ...] = ()
     waiting: tuple[PersistentVolumeClaim, ...] = ()
     exclusive: frozenset[Key] = frozenset()  # claims that one pod alone may use
-    zoned: tuple[PersistentVolumeClaim, ...] = ()  # of `bound`: those whose volume's zone is looked at
+    zoned: tuple[PersistentVolumeClaim, ...] = ()  # those with a volume whose zone is looked at
+    own: frozenset[Key] = frozenset()  # claims that were made for this pod
 
 
 def mounts(pod: Pod) -> list[Mount]:
@@ -75,6 +76,7 @@ def needed(pod: Pod, stock: Stock, plugins: frozenset[str]) -> Needed:
         waiting=tuple(claim for claim in claims.values() if _waits(claim, stock)),
         exclusive=frozenset(key for key in named if _is_exclusive(claims.get(key))),
         zoned=tuple(claim for claim in claims.values() if claim.spec.volume_name and claim.metadata.key in named),
+        own=frozenset(claims) - named,
     )
 
 

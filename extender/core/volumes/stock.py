@@ -13,7 +13,7 @@ from extender.api import meta
 from extender.api.meta import Key
 from extender.api.selectors import NodeSelector, NodeSelectorTerm
 from extender.api.volume import CsiDriver, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
-from extender.core.axis import BoolN
+from extender.core.axis import BoolN, IntN
 from extender.core.kube import node_affinity
 from extender.core.snapshot import Snapshot
 
@@ -23,9 +23,11 @@ class Stock:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._facts, self._nodes = snapshot.facts, snapshot.nodes
-        self._promised: dict[str, PersistentVolumeClaim] = {}  # volume -> claim
+        self._promised: dict[Key, PersistentVolume] = {}  # by claim
+        self._taken: set[str] = set()  # names of these
         self._made_for: dict[Key, str] = {}  # claim -> node for which its volume is to be made
-        self._reach: dict[NodeSelector, BoolN] = {}
+        self._choices: dict[bytes, Sequence[PersistentVolume]] = {}
+        self._reach: dict[NodeSelector, IntN] = {}
         self.version = 0
 
     # --- what there is ----------------------------------------------------------------------------------------------------
@@ -43,26 +45,49 @@ class Stock:
         return found if isinstance(found, StorageClass) else None
 
     @cached_property
-    def _by_class(self) -> dict[str, list[PersistentVolume]]:
+    def _volumes(self) -> list[PersistentVolume]:
+        """The smallest first; of equal ones the first by name."""
+        found = (each for each in self._facts[meta.PV].values() if isinstance(each, PersistentVolume))
+        return sorted(found, key=lambda each: (each.size, each.metadata.name))
+
+    @cached_property
+    def _nobodys(self) -> dict[str, list[PersistentVolume]]:
+        """By class those that no claim has been given yet."""
         found: dict[str, list[PersistentVolume]] = defaultdict(list)
-        volumes = (each for each in self._facts[meta.PV].values() if isinstance(each, PersistentVolume))
-        for volume in sorted(volumes, key=lambda each: (each.size, each.metadata.name)):
-            found[volume.storage_class].append(volume)
+        for volume in self._volumes:
+            if volume.spec.claim_ref is None:
+                found[volume.storage_class].append(volume)
         return found
 
-    def of_class(self, name: str) -> Sequence[PersistentVolume]:
-        """The smallest first; of equal ones the first by name."""
-        return self._by_class.get(name, ())
+    @cached_property
+    def _meant(self) -> dict[Key, list[PersistentVolume]]:
+        """By claim those that say that they are the claim's."""
+        found: dict[Key, list[PersistentVolume]] = defaultdict(list)
+        for volume in self._volumes:
+            if volume.spec.claim_ref is not None:
+                found[volume.spec.claim_ref.key].append(volume)
+        return found
+
+    def meant_for(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """The volume that is the claim's whatever others there are: it says so, or was promised."""
+        for volume in self._meant.get(claim.metadata.key, ()):
+            if volume.is_for(claim) and volume.storage_class == claim.storage_class and claim.takes(volume):
+                return volume
+        return self._promised.get(claim.metadata.key)
+
+    def choices(self, claim: PersistentVolumeClaim) -> Sequence[PersistentVolume]:
+        """Volumes that would do and were nobody's when the session began; the smallest first, of equal ones the first by name."""
+        asked = msgspec.json.encode(claim.spec) + claim.storage_class.encode()
+        found = self._choices.get(asked)
+        if found is None:
+            there = self._nobodys.get(claim.storage_class, ())
+            found = self._choices[asked] = [each for each in there if claim.takes(each) and claim.may_choose(each)]
+        return found
 
     # --- what is promised -------------------------------------------------------------------------------------------------
 
-    def is_for(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-        """Bound to it, meant for it, or promised to it."""
-        promised = self._promised.get(volume.metadata.name)
-        return volume.is_for(claim) if promised is None else promised.metadata.key == claim.metadata.key
-
     def is_free(self, volume: PersistentVolume) -> bool:
-        return volume.spec.claim_ref is None and volume.metadata.name not in self._promised
+        return volume.metadata.name not in self._taken
 
     def node_of(self, claim: PersistentVolumeClaim) -> str:
         """Where the claim's volume is to be made, "" while that is open."""
@@ -74,28 +99,34 @@ class Stock:
         if isinstance(given, str):
             self._made_for[claim.metadata.key] = given
         else:
-            self._promised[given.metadata.name] = claim
+            self._promised[claim.metadata.key] = given
+            self._taken.add(given.metadata.name)
 
     def take_back(self, claim: PersistentVolumeClaim, given: PersistentVolume | str) -> None:
         self.version += 1
         if isinstance(given, str):
             del self._made_for[claim.metadata.key]
         else:
-            del self._promised[given.metadata.name]
+            del self._promised[claim.metadata.key]
+            self._taken.discard(given.metadata.name)
 
     # --- from where it can be used ------------------------------------------------------------------------------------------
 
-    def reach(self, selector: NodeSelector | None) -> BoolN | None:
-        """(N,) nodes that the selector of a volume or class matches; None: all."""
+    def reach(self, selector: NodeSelector | None) -> IntN:
+        """Rows of the nodes that the selector of a volume or class matches; None: of all."""
         if selector is None:
-            return None
-        mask = self._reach.get(selector)
-        if mask is None:
+            return self._everywhere
+        rows = self._reach.get(selector)
+        if rows is None:
             mask = np.zeros(len(self._nodes), dtype=bool)
             for term in selector.node_selector_terms:
                 mask |= self._matches(term)
-            self._reach[selector] = mask
-        return mask
+            rows = self._reach[selector] = np.flatnonzero(mask)
+        return rows
+
+    @cached_property
+    def _everywhere(self) -> IntN:
+        return np.arange(len(self._nodes))
 
     def _matches(self, term: NodeSelectorTerm) -> BoolN:
         """kube-scheduler shows a volume's selector the labels of the node and not its name: lines about the name hold."""
