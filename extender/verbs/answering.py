@@ -95,14 +95,14 @@ class Extender:
             self._unseen = {uid: at for uid, at in self._unseen.items() if now - at < _FORGOTTEN}
 
     def torn(self) -> bool:
-        """Is there a gang that has nodes for fewer members than it needs, and members that wait for one?"""
+        """Is there a gang of which some members have had a node, but fewer than it needs, and some wait for one?"""
         return len(self._torn()) > 0
 
     def _torn(self) -> Rows:
         jobs, n = self.mirror.jobs, len(self.mirror.jobs.key)
         counts = jobs.counts[:n]
-        begun = counts[:, st.IS_ALLOCATED].any(axis=1) & (counts[:, st.PENDING] > 0)
-        found: Rows = np.flatnonzero(begun & (counts[:, st.IS_READY].sum(axis=1) < jobs.min_available[:n]))
+        ready = counts[:, st.IS_READY].sum(axis=1)
+        found: Rows = np.flatnonzero((ready > 0) & (ready < jobs.min_available[:n]) & (counts[:, st.PENDING] > 0))
         return found
 
     def complete(self, now: Time) -> None:

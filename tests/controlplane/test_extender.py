@@ -2,185 +2,37 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 
 import pytest
-import urllib3
-import yaml
-from prometheus_client import CollectorRegistry
 
-from extender.actions import ACTIONS
-from extender.api import labels
-from extender.api.meta import DEPLOYMENT, NODE, POD, POD_GROUP, QUEUE, Json, Key, annotations_of, key_of
-from extender.cluster.clock import SteadyClock
-from extender.cluster.following import Follower
-from extender.cluster.kubernetes import KubernetesCluster, connect
-from extender.core import conf
-from extender.plugins import PLUGINS
-from extender.server import Listen, running
-from extender.service import Service
-from extender.testing.builders import node, podgroup, task
-from tests.controlplane.plane import SCHEDULER, Plane
+from extender.api.meta import DEPLOYMENT, NODE, POD, Key, key_of
+from extender.cluster.kubernetes import KubernetesCluster
+from tests.controlplane.daemons import SCHEDULER, Daemons
+from tests.controlplane.extended import (
+    AT_ONCE,
+    GANGS,
+    PATIENCE,
+    ROOM,
+    SIZE,
+    Bindings,
+    Daemon,
+    create,
+    deployment,
+    extended,
+    is_ready,
+    kube_scheduler,
+    member,
+    nodes,
+    priority_class,
+)
+from tests.controlplane.plane import Plane
 from tests.controlplane.processes import free_ports
+from tests.controlplane.proxy import FaultProxy, Refusal, Request
 from tests.controlplane.waiting import wait_until
-
-CONFIGURATION = Path(__file__).resolve().parents[2] / "manifests" / "kube-scheduler" / "configuration.yaml"
-EXTENDER = "vc-extender"
-GANGS, SIZE, ROOM = 40, 8, 15
-PATIENCE = 120.0
-AT_ONCE = 3.0  # seconds within which the bindings of a gang are written; room that a part waited for would take longer
-
-
-@contextmanager
-def kube_scheduler(plane: Plane, port: int) -> Iterator[None]:
-    """By the configuration that we ship."""
-    configuration = yaml.safe_load(CONFIGURATION.read_text())
-    configuration["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{port}/extender/v1"
-    plane.start_scheduler(configuration | {"leaderElection": {"leaderElect": False}})
-    try:
-        yield
-    finally:
-        plane.processes.end(SCHEDULER)
-
-
-@contextmanager
-def extended(plane: Plane) -> Iterator[None]:
-    """An extender in this process, and a kube-scheduler that asks it."""
-    cluster = connect(str(plane.kubeconfig))
-    service = Service(cluster, conf.load(conf.DEFAULT, PLUGINS, ACTIONS), SteadyClock())
-    with running(service, Listen(("127.0.0.1", 0), threads=512), CollectorRegistry()) as server:
-        wait_until(lambda: not service.lagging(), "the extender's lists")
-        with kube_scheduler(plane, server.port):
-            yield
-    cluster.close()
-
-
-class Daemon:
-    """vc-scheduler --extender-only as a process, with the rights of the ServiceAccount that we ship."""
-
-    def __init__(self, plane: Plane) -> None:
-        self._plane = plane
-        self.port, = free_ports(1)
-        _install(plane)
-        kubeconfig = plane.kubeconfig_of_service_account("volcano-system", "vc-extender")
-        self._command = [sys.executable, "-c", "from extender.cli import main; main()", f"--kubeconfig={kubeconfig}",
-                         "--extender-only", f"--extender-address=127.0.0.1:{self.port}", "--leader-elect-lease-duration=3s",
-                         "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"]  # fmt: skip
-
-    def start(self) -> None:
-        self._plane.processes.start(EXTENDER, self._command)
-        wait_until(self._ready, "the extender to be ready", 30.0)
-
-    def kill(self) -> None:
-        self._plane.processes.end(EXTENDER, signal.SIGKILL)
-
-    def _ready(self) -> bool:
-        try:
-            return urllib3.request("GET", f"http://127.0.0.1:{self.port}/readyz", retries=False, timeout=2.0).status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
-
-
-def _install(plane: Plane) -> None:
-    """The objects of extender.yaml but its Deployment and Service, which nothing here would run."""
-    rbac, core = "/apis/rbac.authorization.k8s.io/v1", "/api/v1"
-    inside = "/namespaces/volcano-system"
-    paths = {"ServiceAccount": f"{core}{inside}/serviceaccounts", "ClusterRole": f"{rbac}/clusterroles",
-             "ClusterRoleBinding": f"{rbac}/clusterrolebindings", "Role": f"{rbac}{inside}/roles",
-             "RoleBinding": f"{rbac}{inside}/rolebindings"}  # fmt: skip
-    plane.request("POST", f"{core}/namespaces", {"metadata": {"name": "volcano-system"}})
-    for obj in yaml.safe_load_all(CONFIGURATION.with_name("extender.yaml").read_text()):
-        if obj["kind"] in paths:
-            status, answer = plane.request("POST", paths[obj["kind"]], obj)
-            assert status in (201, 409), answer
-
-
-class Bindings:
-    """A watch that remembers where each pod was seen, and when the members of each gang got their nodes."""
-
-    def __init__(self, cluster: KubernetesCluster, namespace: str) -> None:
-        self._follower = Follower(cluster, POD)
-        self._namespace = namespace
-        self._stop = threading.Event()
-        self.nodes: dict[str, list[str]] = {}  # pod uid -> nodes it was seen on
-        self.times: dict[str, list[float]] = {}  # gang -> when each of its bindings was seen
-        self.plain: set[str] = set()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            for event in self._follower.poll(0.2):
-                pod = event.object
-                on = (pod.get("spec") or {}).get("nodeName")
-                if key_of(pod).namespace != self._namespace or not on:
-                    continue
-                uid, gang = pod["metadata"]["uid"], annotations_of(pod).get(labels.GROUP_NAME)
-                seen = self.nodes.setdefault(uid, [])
-                if on not in seen:
-                    seen.append(on)
-                    if gang is None:
-                        self.plain.add(uid)
-                    else:
-                        self.times.setdefault(gang, []).append(time.monotonic())
-        self._follower.close()
-
-    def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    @property
-    def members(self) -> int:
-        return sum(len(times) for times in self.times.values())
-
-
-def _deployment(namespace: str, replicas: int) -> Json:
-    resources = {"requests": {"cpu": "1"}}
-    template = {"metadata": {"labels": {"app": "plain"}}, "spec": {"containers": [{"name": "main", "image": "example.test/app:1",
-                                                                                "resources": resources}]}}  # fmt: skip
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "plain", "namespace": namespace},
-            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "plain"}}, "template": template}}  # fmt: skip
-
-
-def _bare(obj: Any, namespace: str) -> Json:
-    """As a person would write it."""
-    metadata = {name: value for name, value in obj["metadata"].items() if name != "uid"}
-    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": metadata | {"namespace": namespace}}
-
-
-def _member(namespace: str, g: int, i: int, seconds: str = "1") -> Json:
-    pod = task(f"g{g}-{i}", f"g{g}").scheduler(labels.DEFAULT_SCHEDULER).cpu(1).annotate(labels.RUN_SECONDS, seconds)
-    return _bare(pod, namespace)
-
-
-def _create(kubernetes: KubernetesCluster, namespace: str, gangs: int) -> None:
-    """The groups, then the members of all gangs, mixed. No queue controller runs here."""
-    kubernetes.patch(QUEUE, Key("", "default"), {"status": {"state": "Open"}}, subresource="status")
-    for g in range(gangs):
-        kubernetes.create(POD_GROUP, _bare(podgroup(f"g{g}").members(SIZE), namespace))
-    for i in range(SIZE):
-        for g in range(gangs):
-            kubernetes.create(POD, _member(namespace, g, i))
-
-
-@contextmanager
-def _nodes(kubernetes: KubernetesCluster, prefix: str, count: int) -> Iterator[list[str]]:
-    """Each with room for a gang. The list may be shortened meanwhile."""
-    names = [f"{prefix}{i}" for i in range(count)]
-    for name in names:
-        kubernetes.create(NODE, node(name).cpu(SIZE).memory("64Gi"))
-    try:
-        yield names
-    finally:
-        for name in names:
-            kubernetes.delete(NODE, Key("", name))
 
 
 @pytest.mark.timeout(300)
@@ -190,9 +42,9 @@ def test_gangs_start_whole_through_kube_scheduler(
     """40 gangs and a Deployment compete for room for 15 gangs: all run in the end, none is ever started in part."""
     namespace = new_namespace()
     bindings = Bindings(kubernetes, namespace)
-    with closing(bindings), _nodes(kubernetes, "x", ROOM), extended(plane):
-        _create(kubernetes, namespace, GANGS)
-        kubernetes.create(DEPLOYMENT, _deployment(namespace, 2 * SIZE))
+    with closing(bindings), nodes(kubernetes, "x", ROOM), extended(plane):
+        create(kubernetes, namespace, GANGS)
+        kubernetes.create(DEPLOYMENT, deployment(namespace, 2 * SIZE))
         wait_until(lambda: bindings.members == GANGS * SIZE, "all gangs to be bound", PATIENCE)
         wait_until(lambda: len(bindings.plain) >= 2 * SIZE, "the Deployment to be bound", PATIENCE)
     assert {len(times) for times in bindings.times.values()} == {SIZE}
@@ -208,8 +60,8 @@ def test_what_breaks_in_the_middle_loses_nothing(
     namespace, gangs = new_namespace(), 12
     bindings, daemon = Bindings(kubernetes, namespace), Daemon(plane)
     daemon.start()
-    with closing(bindings), _nodes(kubernetes, "y", 4) as names, kube_scheduler(plane, daemon.port):
-        _create(kubernetes, namespace, gangs)
+    with closing(bindings), closing(daemon), nodes(kubernetes, "y", 4) as names, kube_scheduler(plane, daemon.port):
+        create(kubernetes, namespace, gangs)
         wait_until(lambda: bindings.members >= SIZE, "the first gang to start", PATIENCE)
         daemon.kill()
         killed = time.monotonic()
@@ -217,10 +69,85 @@ def test_what_breaks_in_the_middle_loses_nothing(
         waiting = next(pod for pod in kubernetes.list(POD, namespace).objects if not pod["spec"].get("nodeName"))
         kubernetes.delete(POD, key_of(waiting), grace_seconds=0)
         g, i = key_of(waiting).name.removeprefix("g").split("-")
-        kubernetes.create(POD, _member(namespace, int(g), int(i)))
+        kubernetes.create(POD, member(namespace, int(g), int(i)))
         daemon.start()
         wait_until(lambda: bindings.members >= gangs * SIZE, "all gangs to be bound", PATIENCE)
-    plane.processes.end(EXTENDER)
     assert all(len(nodes) == 1 for nodes in bindings.nodes.values())
     whole = [times for times in bindings.times.values() if not min(times) < killed < max(times)]
     assert max(max(times) - min(times) for times in whole) < AT_ONCE
+
+
+class StuckAfter:
+    """Lets so many bindings through; the others hang until they are let go, and are refused then."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._lock = threading.Lock()
+        self._let_go = threading.Event()
+        self.stuck = threading.Event()
+
+    def __call__(self, request: Request) -> Refusal | None:
+        if not request.path.endswith("/binding"):
+            return None
+        with self._lock:
+            self._left -= 1
+            if self._left >= 0:
+                return None
+        self.stuck.set()
+        self._let_go.wait(PATIENCE)
+        return Refusal(503)
+
+    def let_go(self) -> None:
+        self._let_go.set()
+
+
+@pytest.mark.timeout(300)
+def test_a_gang_that_was_cut_off_amid_its_binds_is_completed(
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
+) -> None:
+    """kill -9 when three of eight are bound. The others find their room again, though kube-scheduler asks for others first."""
+    namespace = new_namespace()
+    bindings, stuck = Bindings(kubernetes, namespace), StuckAfter(3)
+    with ExitStack() as stack:
+        stack.enter_context(closing(bindings))
+        proxy = stack.enter_context(FaultProxy(plane))
+        stack.enter_context(nodes(kubernetes, "k", 1))
+        urgent = stack.enter_context(priority_class(kubernetes, "urgent"))
+        proxy.refuse = stuck
+        daemon = stack.enter_context(closing(Daemon(plane, proxy.kubeconfig)))
+        daemon.start()
+        with kube_scheduler(plane, daemon.port):
+            create(kubernetes, namespace, 1)
+            wait_until(lambda: stuck.stuck.is_set() and bindings.members == 3, "three members to be bound", PATIENCE)
+            daemon.kill()
+            stuck.let_go()
+            proxy.refuse = lambda _: None
+        kubernetes.create(DEPLOYMENT, deployment(namespace, SIZE, urgent))
+        wait_until(lambda: len(kubernetes.list(POD, namespace).objects) == 2 * SIZE, "the Deployment's pods")
+        daemon.start()
+        with kube_scheduler(plane, daemon.port):
+            wait_until(lambda: bindings.members == SIZE, "the gang to be whole", PATIENCE)
+    assert (bindings.most, all(len(seen) == 1 for seen in bindings.nodes.values())) == (SIZE, True)
+
+
+@pytest.mark.timeout(300)
+def test_loop_and_kube_scheduler_share_the_nodes(
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
+) -> None:
+    """One vc-scheduler with --extender-address: gangs of its own, gangs of kube-scheduler's and a Deployment compete. All run,
+    each gang starts whole, no node ever has more pods than it has room for."""
+    namespace, gangs = new_namespace(), 16
+    bindings, daemons = Bindings(kubernetes, namespace), Daemons(plane, kubernetes)
+    (port,) = free_ports(1)
+    with closing(bindings), nodes(kubernetes, "b", 5):
+        daemons.start(SCHEDULER, f"--extender-address=127.0.0.1:{port}", "--leader-elect=false", "--schedule-period=100ms")
+        wait_until(lambda: is_ready(port), "loop and extender to be ready")
+        with kube_scheduler(plane, port):
+            create(kubernetes, namespace, gangs, every=2)
+            kubernetes.create(DEPLOYMENT, deployment(namespace, SIZE + 2))
+            wait_until(lambda: bindings.members == gangs * SIZE, "all gangs to be bound", PATIENCE)
+            wait_until(lambda: len(bindings.plain) >= SIZE + 2, "the Deployment to be bound", PATIENCE)
+        daemons.forget_all()
+    assert ({len(times) for times in bindings.times.values()}, bindings.most) == ({SIZE}, SIZE)
+    assert all(len(seen) == 1 for seen in bindings.nodes.values())
+    assert max(max(times) - min(times) for times in bindings.times.values()) < AT_ONCE
