@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import urllib3
+import yaml
 from kubernetes import config as kubernetes_config
 from kubernetes.client import ApiClient, Configuration
 
@@ -139,6 +140,9 @@ def loader(kubeconfig: str = "", context: str = "", master: str = "") -> Callabl
                 kubernetes_config.load_kube_config(kubeconfig or None, context or None, configuration, persist_config=False)
         except (kubernetes_config.ConfigException, OSError) as error:
             raise ConfError(f"{kubeconfig or 'kubeconfig'}: {error}") from error
+        except (yaml.YAMLError, UnicodeDecodeError, TypeError, AttributeError, KeyError) as error:
+            why = " ".join(str(error).split())  # the client takes the shape of the file for granted
+            raise ConfError(f"{kubeconfig or 'kubeconfig'}: this is no kubeconfig: {why}") from error
         if master:
             configuration.host = master.rstrip("/")
         return configuration

@@ -59,6 +59,13 @@ class Daemon:
         """Are we the one who works? For metrics."""
         return self.leading.is_set() and not self._lost()
 
+    def waits_for(self) -> str:
+        """Who keeps us from working; "" where nobody does, or it is not known yet."""
+        election = self._election
+        if election is None or self.leading.is_set() or election.holder in ("", election.who):
+            return ""
+        return f"{election.holder} holds the lease {election.lease}"
+
     def listen(self) -> None:
         """Take the signals; from the main thread only."""
         for ending in (signal.SIGTERM, signal.SIGINT):

@@ -15,9 +15,10 @@ from extender.api.errors import PumiceError, UsageError
 from extender.ctl.bench import bench
 from extender.ctl.bench_cluster import cluster
 from extender.ctl.bench_webhook import webhook
+from extender.ctl.down import down
 from extender.ctl.run import run
 from extender.ctl.score import score
-from extender.ctl.up import down, up
+from extender.ctl.up import up
 
 
 class NobodyReads(Exception):

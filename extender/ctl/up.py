@@ -1,4 +1,4 @@
-"""pumice up, pumice down: all of Pumice in one process against a cluster, for a trial, and the removal of what that needs."""
+"""pumice up: all of Pumice in one process against a cluster, for a trial (down.py removes what that needs)."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ import click
 from controller import cli as controllers
 from extender import cli as scheduler
 from extender.api.errors import PumiceError
-from extender.api.meta import MUTATING_WEBHOOKS, NAMESPACE, QUEUE, VALIDATING_WEBHOOKS, Key, Kind
+from extender.api.meta import DEPLOYMENT, NAMESPACE, Key, Kind, key_of
 from extender.cluster.clock import SystemClock
 from extender.cluster.daemon import Daemon
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.logs import configure
 from extender.cluster.options import NAMESPACE as SYSTEM
 from extender.cluster.options import LeaderOptions
-from extender.ctl import installing
+from extender.cluster.port import Cluster
+from extender.ctl import installing, permitted
 from extender.ctl.admitting import Admission, Reached, reached
-from extender.ctl.installing import CRD, Installed
+from extender.ctl.installing import Installed
 from extender.ctl.telling import Telling
 from webhook.settings import Settings
 
 OWNER = "pumice-up"
 _NAMES = (OWNER, f"{OWNER}/leader-election", scheduler.PROGRAM, controllers.PROGRAM)  # of the ways to the cluster
 RATE = 1000.0  # requests a second of each component
-_WEBHOOKS: tuple[Kind, ...] = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 _LOOK = 0.25
-_PATIENCE = 3.0  # seconds without a lease until that is told
+_APPS = ("volcano-scheduler", "volcano-controller")  # label `app` of Volcano's Deployments, and of ours
 _NAMED = 3  # objects of a kind that are named; of more it is said how many
 _SAME = 1.0  # seconds within which signals are one
 _WHERE = (
@@ -65,6 +65,9 @@ class Plan:
     def controller_options(self) -> controllers.Options:
         return replace(controllers.Options(), scheduler_name=self.scheduler_names, leader=self._leader(controllers.PROGRAM))
 
+    def leases(self) -> tuple[Key, Key]:
+        return self.scheduler_options().lease, Key(self.namespace, controllers.PROGRAM)
+
     def _leader(self, name: str) -> LeaderOptions:
         """The leases of the daemons: they and we never work at the same time."""
         return LeaderOptions(leader_elect_resource_name=name, leader_elect_resource_namespace=self.namespace)
@@ -74,14 +77,14 @@ Connect = Callable[[str], KubernetesCluster]  # by the name under which the API 
 Say = Callable[[str], None]
 
 
-def _where(command: Callable[..., None]) -> Callable[..., None]:
+def where(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_WHERE):
         command = option(command)
     return command
 
 
 @click.command("up")
-@_where
+@where
 @click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes.")
 @click.option("--scheduler-name", "names", multiple=True, default=("volcano",), show_default=True,
               help="Pods with this schedulerName are ours. May be repeated.")  # fmt: skip
@@ -105,53 +108,27 @@ def up(kubeconfig: str, context: str, namespace: str, conf: str | None, names: S
         run(plan, lambda name: connect(kubeconfig, context, rate=RATE, burst=int(RATE), user_agent=name), click.echo, stop)
 
 
-@click.command("down")
-@_where
-@click.option("-y", "--yes", is_flag=True, help="Do not ask before objects are removed together with their CRDs.")
-def down(kubeconfig: str, context: str, namespace: str, yes: bool) -> None:
-    """Remove what `pumice up` has made, and nothing else."""
-    del namespace  # what we have made says so itself
-    cluster = connect(kubeconfig, context, user_agent=OWNER)
-    crds = [key.name for key in installing.made_by(cluster, CRD, OWNER)]
-    held = [*installing.held(cluster, crds, OWNER), *installing.pods_in_ours(cluster, OWNER)]
-    if held and not yes:
-        for each in held:
-            click.echo(f"{each.objects} object{'s' if each.objects > 1 else ''} of {each.of}")
-        click.confirm("These objects go with what they belong to. Remove them?", abort=True)
-    removed = list(remove(cluster))
-    for line in removed:
-        click.echo(f"removed {line}")
-    if not removed:
-        click.echo("nothing of pumice up is here")
-
-
-def remove(cluster: KubernetesCluster) -> Iterator[str]:
-    """What was removed, one after the other: first what refuses others, then queues while their kind is there."""
-    for kind in (*_WEBHOOKS, QUEUE, CRD, NAMESPACE):
-        for key in installing.made_by(cluster, kind, OWNER):
-            if installing.remove(cluster, kind, key):
-                yield f"{kind} {key}"
-
-
 def run(plan: Plan, connected: Connect, say: Say, stop: threading.Event) -> None:
-    """Until `stop` is set; what was begun is finished. Raises Failed where a component ends before."""
+    """Until `stop` is set; what was begun is finished. Raises Failed where a component ends before.
+
+    Nothing is made before it is known that the configuration can be used and that all of it is allowed."""
     with ExitStack() as ways:
         work, for_lease, deciding, controlling = (ways.enter_context(closing(connected(name))) for name in _NAMES)
-        for line in told(install(work, plan)):
-            say(line)
         assembled = scheduler.assemble(plan.scheduler_options(), deciding, os.environ, for_lease=for_lease)
         assembled.standalone.loop.observers.append(Telling(say))
         rest = controllers.assemble(plan.controller_options(), controlling, os.environ, for_lease=for_lease)
+        permitted.check(work, permitted.wanted(plan.namespace, webhooks=plan.admission is not None))
+        for line in (*told(install(work, plan)), *neighbours(work)):
+            say(line)
         with _admission(plan, work, say, stop):
             _run_all((assembled.daemon, rest.daemon), plan, say, stop)
     say("ended; CRDs and queues stay: pumice down removes them")
 
 
 def install(cluster: KubernetesCluster, plan: Plan) -> list[Installed]:
-    installed = installing.install_crds(cluster, OWNER)
-    installed += installing.install_queues(cluster, OWNER)
-    installed.append(installing.install(cluster, NAMESPACE, {"metadata": {"name": plan.namespace}}, OWNER))
-    return installed
+    """The namespace first: its name is the only thing here that can be wrong."""
+    namespace = installing.install(cluster, NAMESPACE, {"metadata": {"name": plan.namespace}}, OWNER)
+    return [namespace, *installing.install_crds(cluster, OWNER), *installing.install_queues(cluster, OWNER)]
 
 
 def told(installed: Sequence[Installed]) -> list[str]:
@@ -163,6 +140,13 @@ def told(installed: Sequence[Installed]) -> list[str]:
         f"{how} {kind.name} {', '.join(map(str, keys))}" if len(keys) <= _NAMED else f"{how} {len(keys)} {kind.name}s"
         for (how, kind), keys in lines.items()
     ]
+
+
+def neighbours(cluster: Cluster) -> list[str]:
+    """A warning for each installed scheduler or controller manager: Volcano's chart runs them without a lease."""
+    found = cluster.list(DEPLOYMENT, label_selector=f"app in ({','.join(_APPS)})").objects
+    return [f"Deployment {key_of(each)} is here too: without our lease it works on the same objects; scale it to 0 for a trial"
+            for each in found if (each.get("spec") or {}).get("replicas", 1)]  # fmt: skip
 
 
 @contextmanager
@@ -192,10 +176,8 @@ def _run_all(daemons: Sequence[Daemon], plan: Plan, say: Say, stop: threading.Ev
         thread.start()
     lines = _beginning(daemons, plan)
     while not stop.wait(_LOOK) and all(thread.is_alive() for thread in threads):
-        for line in lines:
-            if line:
-                say(line)
-            break
+        for line in next(lines, ()):
+            say(line)
     for daemon in daemons:
         daemon.ask_to_stop()
     for thread in threads:
@@ -204,14 +186,14 @@ def _run_all(daemons: Sequence[Daemon], plan: Plan, say: Say, stop: threading.Ev
         raise Failed("a component ended; the lines above say why")
 
 
-def _beginning(daemons: Sequence[Daemon], plan: Plan) -> Iterator[str]:
-    """What there is to say at each look until all of them work; often nothing."""
-    began, patient = time.monotonic(), True
+def _beginning(daemons: Sequence[Daemon], plan: Plan) -> Iterator[list[str]]:
+    """What there is to say at each look until all of them work; often nothing, and nothing twice."""
+    said: set[str] = set()
     while not all(daemon.works() for daemon in daemons):
-        late = patient and time.monotonic() - began > _PATIENCE
-        yield f"somebody else holds a lease in namespace {plan.namespace}: waiting until it is free" if late else ""
-        patient = patient and not late
-    yield f"pods with schedulerName {', '.join(plan.scheduler_names)} are ours; Ctrl-C ends it"
+        waits = [f"{daemon.waits_for()}: waiting until it is free" for daemon in daemons if daemon.waits_for()]
+        yield [line for line in waits if line not in said]
+        said.update(waits)
+    yield [f"pods with schedulerName {', '.join(plan.scheduler_names)} are ours; Ctrl-C ends it"]
 
 
 @contextmanager

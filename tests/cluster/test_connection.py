@@ -66,6 +66,18 @@ def test_a_file_goes_before_that(monkeypatch: pytest.MonkeyPatch, kubeconfig: st
     assert loader(kubeconfig)().host == "https://here.example.test:6443"
 
 
+NO_KUBECONFIG = {"no YAML": "a: [", "no mapping": "hello", "empty": "", "a list": "- a", "no text": "\x80",
+                 "clusters are no list": "clusters: 3\ncurrent-context: a"}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", NO_KUBECONFIG.values(), ids=NO_KUBECONFIG)
+def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ConfError, match=str(file)):
+        loader(str(file))()
+
+
 MISTAKES = {
     "no such file": ("/nowhere", "", "/nowhere: "),
     "no such context": ("", "nowhere", "nowhere"),
