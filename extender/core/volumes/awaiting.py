@@ -36,7 +36,7 @@ def _is_bound(key: Key, node: Node, facts: Facts) -> bool:
             raise NeverBound(f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{name}"')
         return claim.bound
     if not claim.spec.volume_name and not _is_under_way(claim, node, facts):
-        raise NeverBound(f'provisioning failed for PVC "{key.name}"')
+        raise NeverBound(f'provisioning failed for PVC "{key.name}", or its volume is gone')
     return False
 
 
