@@ -29,6 +29,8 @@ class Combine(Enum):
     FIRST_TIER_EVERY = "all of the first tier that has the hook"
     UNION_IN_FIRST_TIER = "together within a tier; the first tier with any decides"
     CALL = "all are told"
+    TOGETHER = "all of them"
+    APART = "tasks that any plugin tells apart are judged apart"
 
 
 class Point(NamedTuple):
@@ -75,8 +77,8 @@ POINTS: tuple[Point, ...] = (
     Point("victim_tasks",                  "enabledVictim",             Combine.UNION_IN_FIRST_TIER),
     Point("reserved_nodes",                "enableReservedNodes",       Combine.CALL),
     Point("target_job",                    "enableTargetJob",           Combine.ALONE),
-    Point("distinguish",                   "",                          Combine.KEYS),
-    Point("before_bind",                   "",                          Combine.CALL),
+    Point("distinguish",                   "",                          Combine.APART),
+    Point("before_bind",                   "",                          Combine.TOGETHER),
     Point("allocated",                     "",                          Combine.CALL),
     Point("deallocated",                   "",                          Combine.CALL),
 )  # fmt: skip

@@ -421,5 +421,6 @@ def test_every_point_is_tried_here() -> None:
     """A new row of the table needs a test of its combination rule."""
     tried = {*ORDERED, *JOB_VOTES, *JUDGED, *GRADIENTS, *GIVEN_UP, *hooks_that(Combine.LEAST), *hooks_that(Combine.CALL)}
     tried |= {"job_starving", "job_valid", "pre_predicate", "best_node", "target_job", "hyper_node_order", "victim_tasks"}
-    tried |= {"predicate", "predicate_across", "node_order", "batch_node_order", "node_map", "node_reduce", "distinguish"}
+    tried |= {"predicate", "predicate_across", "node_order", "batch_node_order", "node_map", "node_reduce"}
+    tried |= {"distinguish", "before_bind"}
     assert tried == set(BY_HOOK)

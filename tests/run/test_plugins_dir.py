@@ -1,0 +1,197 @@
+"""--plugins-dir: modules of the user in a run, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from extender.api.errors import ConfError, PluginError
+from extender.cli import Options, check_conf
+from extender.core.conf import Conf
+from extender.core.scheduling import schedule
+from extender.vocabulary import BUILT_IN, vocabulary
+from tests.run.conftest import Command
+from tests.run.test_run import job
+from tests.scheduling.points import snapshot
+
+CONF = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: %s, arguments: {%s}}]}]\n'
+LAST = """
+import numpy as np
+from extender.core.plugin import Plugin
+
+class Last(Plugin[float]):
+    def node_order(self, ssn, cls, at):
+        return self.args * at.rows.astype(float)
+
+def new(arguments):
+    return Last(arguments.number("weight", 1.0))
+"""
+
+
+def folder(tmp_path: Path, **modules: str) -> str:
+    """Of these modules."""
+    place = tmp_path / "plugins"
+    place.mkdir(exist_ok=True)
+    for name, text in modules.items():
+        (place / f"{name}.py").write_text(text)
+    return str(place)
+
+
+def read(tmp_path: Path, text: str, **modules: str) -> Conf:
+    return vocabulary(folder(tmp_path, **modules)).read(text, "scheduler.conf")
+
+
+def test_a_run_with_a_plugin(pumice: Command, tmp_path: Path) -> None:
+    """Its points count; without it the first node is taken."""
+    plugins = folder(tmp_path, last=LAST)
+    files = {"jobs.yaml": job("a", 1), "scheduler.conf": CONF % ("last", "weight: 2")}
+    words = ("run", "jobs.yaml", "--conf", "scheduler.conf", "--nodes", "3x cpu=8,memory=16Gi", "-o", "json")
+    ran = pumice(*words, "--plugins-dir", plugins, files=files)
+    assert (ran.status, json.loads(ran.out)["pods"]["default/a-worker-0"]["node"]) == (0, "node-3")
+    assert pumice(*words).fault.startswith("scheduler.conf: tiers[0].plugins[1].name: unknown plugin 'last'")
+
+
+def test_a_bench_with_a_plugin(pumice: Command, tmp_path: Path) -> None:
+    files = {"scheduler.conf": CONF % ("last", "")}
+    words = ("--nodes", "3", "--gangs", "1", "--size", "2", "--conf", "scheduler.conf", "-o", "json")
+    ran = pumice("bench", "session", *words, "--plugins-dir", folder(tmp_path, last=LAST), files=files)
+    assert json.loads(ran.out)["bound"] == 2
+
+
+def test_a_name_that_a_later_version_has_is_free(tmp_path: Path) -> None:
+    """The user's plugin is used instead of being skipped with a warning; switches gate it as any other."""
+    text = 'actions: "allocate"\ntiers: [{plugins: [{name: task-topology, enableNodeOrder: false}]}]\n'
+    assert BUILT_IN.read(text, "scheduler.conf").warnings != ()
+    conf = read(tmp_path, text, **{"task-topology": LAST})
+    assert (conf.warnings, conf.tiers[0][0].switches["enableNodeOrder"]) == ((), False)
+
+
+def test_modules_that_begin_with_an_underscore_are_none(tmp_path: Path) -> None:
+    assert "_tools" not in vocabulary(folder(tmp_path, last=LAST, _tools="this is no Python")).plugins
+
+
+def test_no_folder_means_what_is_built_in() -> None:
+    assert vocabulary() is BUILT_IN
+
+
+ARGUMENTS = {
+    "one of the wrong type": ("weight: heavy", "tiers[0].plugins[1].arguments.weight: must be a number, not 'heavy'"),
+    "one that the plugin refuses": ("weight: -1", "tiers[0].plugins[1].arguments.weight: must not be negative"),
+}
+CAREFUL = LAST.replace(
+    'return Last(arguments.number("weight", 1.0))',
+    """weight = arguments.number("weight", 1.0)
+    if weight < 0:
+        arguments.warn("weight", "must not be negative")
+    return Last(weight)""",
+)
+
+
+@pytest.mark.parametrize(("given", "said"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_a_wrong_argument_is_an_error_with_its_path(tmp_path: Path, given: str, said: str) -> None:
+    with pytest.raises(ConfError) as error:
+        read(tmp_path, CONF % ("last", given), last=CAREFUL)
+    assert str(error.value) == f"scheduler.conf: {said}"
+
+
+def test_an_argument_that_nobody_reads_is_a_warning(tmp_path: Path) -> None:
+    conf = read(tmp_path, CONF % ("last", "wieght: 2"), last=LAST)
+    assert conf.warnings == ("tiers[0].plugins[1].arguments.wieght: nobody reads this argument; did you mean 'weight'?",)
+
+
+PLUGIN = "from extender.core.plugin import Plugin\nclass Mine(Plugin[None]):\n%s\ndef new(arguments):\n    return %s\n"
+UNLOADABLE = {
+    "no Python": ("x = = 1\n", "mine.py:1: SyntaxError: invalid syntax"),
+    "an import that fails": ("import os\nimport nowhere_to_be_found\n", "mine.py:2: ModuleNotFoundError: No module named"),
+    "it ends the program": ("raise SystemExit(3)\n", "mine.py:1: SystemExit: 3"),
+    "neither plugin nor action": ("x = 1\n", "mine.py: has neither new(arguments), which makes a plugin, nor ACTION"),
+    "a factory without a parameter": ("def new():\n    pass\n", "mine.py: new must be a function of one argument"),
+    "an action of another name": (
+        "from extender.core.conf import Action\nACTION = Action('yours', print, print)\n", "that is called 'mine'",
+    ),
+    "something else for an action": ("ACTION = print\n", "mine.py: ACTION must be an Action of extender.core.conf"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), UNLOADABLE.values(), ids=UNLOADABLE)
+def test_a_module_that_cannot_be_loaded(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfError) as error:
+        vocabulary(folder(tmp_path, mine=text))
+    assert said in str(error.value)
+
+
+def test_all_that_is_wrong_with_the_folder_is_said_at_once(tmp_path: Path) -> None:
+    place = folder(tmp_path, gang=LAST, broken="1/0\n", **{"not a name": LAST})
+    (tmp_path / "plugins" / "magic.so").write_bytes(b"\x7fELF")
+    with pytest.raises(ConfError) as error:
+        vocabulary(place)
+    lines = [line.removeprefix(f"--plugins-dir: {place}/") for line in str(error.value).splitlines()]
+    assert lines == [
+        "magic.so: plugins written in Go cannot be loaded; see docs/plugins.md",
+        "broken.py:1: ZeroDivisionError: division by zero",
+        "gang.py: 'gang' is built in; rename the file",
+        "not a name.py: a plugin's name has letters, digits, - _ and . only; rename the file",
+    ]
+
+
+def test_a_folder_that_is_not_there(pumice: Command) -> None:
+    ran = pumice("run", "jobs.yaml", "--plugins-dir", "nowhere", files={"jobs.yaml": job("a", 1)})
+    assert (ran.status, ran.fault) == (1, "--plugins-dir: nowhere: there is no such folder")
+
+
+USELESS = {
+    "it makes no plugin": (PLUGIN % ("    pass", "None"), "must answer a Plugin of extender.core.plugin, not None"),
+    "it fails": (PLUGIN % ("    pass", "1/0"), "mine.py:5: ZeroDivisionError"),
+    "a hook with other parameters": (
+        PLUGIN % ("    def predicate(self, ssn, cls): pass", "Mine(None)"), "predicate must take (self, ssn, cls, at)",
+    ),
+    "a hook in Volcano's spelling": (
+        PLUGIN % ("    def jobOrder(self, ssn, job): pass", "Mine(None)"), "no hook 'jobOrder'; did you mean 'job_order'?",
+    ),
+    "a slip of the pen": (
+        PLUGIN % ("    def node_ordr(self, ssn, cls, at): pass", "Mine(None)"), "did you mean 'node_order'?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), USELESS.values(), ids=USELESS)
+def test_a_plugin_that_is_of_no_use_is_found_with_the_configuration(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfError) as error:
+        read(tmp_path, CONF % ("mine", ""), mine=text)
+    assert said in str(error.value)
+    assert str(error.value).startswith("scheduler.conf: tiers[0].plugins[1].arguments: ")
+
+
+def test_methods_of_its_own_are_its_own(tmp_path: Path) -> None:
+    """As long as they are not taken for a hook."""
+    read(tmp_path, CONF % ("mine", ""), mine=PLUGIN % ("    def score(self): pass", "Mine(None)"))
+
+
+FAILING = {
+    "a hook": PLUGIN % ("    def job_order(self, ssn, job):\n        return {}[job]", "Mine(None)"),
+    "the beginning": PLUGIN % ("    def open(self, ssn):\n        raise KeyError(0)", "Mine(None)"),
+    "an action": "from extender.core.conf import Action\ndef run(ssn, args):\n\n    {}[0]\nACTION = Action('mine', run, str)\n",
+}
+
+
+@pytest.mark.parametrize("text", FAILING.values(), ids=FAILING)
+def test_what_fails_later_is_said_with_file_and_line(tmp_path: Path, text: str) -> None:
+    action = "mine" if "ACTION" in text else "allocate"
+    tiers = "[]" if "ACTION" in text else "[{plugins: [{name: mine}]}]"
+    conf = read(tmp_path, f"actions: {action}\ntiers: {tiers}\n", mine=text)
+    with pytest.raises(PluginError, match=r"mine\.py:4: KeyError: 0"):
+        schedule(snapshot(), conf, 0.0)
+
+
+def test_check_conf_knows_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Good and bad alike."""
+    file = tmp_path / "scheduler.conf"
+    file.write_text(CONF % ("last", ""))
+    options = Options(scheduler_conf=str(file), plugins_dir=folder(tmp_path, last=LAST))
+    assert (check_conf(options), capsys.readouterr().out) == (0, f"{file}: can be used\n")
+    folder(tmp_path, worse="1/0\n")
+    assert check_conf(options) == 1
+    worse = tmp_path / "plugins" / "worse.py"
+    assert capsys.readouterr().err == f"error: --plugins-dir: {worse}:1: ZeroDivisionError: division by zero\n"
