@@ -21,6 +21,7 @@ from extender.cluster.port import Cluster
 from extender.cluster.tls import TlsFiles
 from extender.ctl import installing
 from extender.server import Listen, Server
+from webhook import manifests
 from webhook.app import LONGEST_BODY, Site, create_app
 from webhook.errands import Errands
 from webhook.manifests import configurations
@@ -55,13 +56,13 @@ def reached(words: str) -> Reached:
     return Reached(host, port)
 
 
-def called_by_url(configuration: Json, url: str, bundle: bytes) -> Json:
-    """The same webhooks, called by URL and under a name of ours."""
+def called_by_url(configuration: Json, url: str, bundle: bytes, prefix: str = PREFIX) -> Json:
+    """The same webhooks, called by URL and under a name of its own."""
     webhooks = []
     for webhook in configuration["webhooks"]:
         path = webhook["clientConfig"]["service"]["path"]
         webhooks.append({**webhook, "clientConfig": {"url": url + path, "caBundle": b64encode(bundle).decode()}})
-    name = configuration["metadata"]["name"].replace("volcano-admission-service", PREFIX)
+    name = configuration["metadata"]["name"].replace(manifests.PREFIX, prefix)
     return {**configuration, "metadata": {"name": name}, "webhooks": webhooks}
 
 

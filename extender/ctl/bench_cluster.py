@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -17,13 +14,12 @@ from extender.api.errors import UsageError
 from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
-from extender.ctl import installing
 from extender.ctl.measuring import stages
-from extender.ctl.measuring.load import OWNER, Load, make_namespace, make_nodes, make_queue, remove_all
+from extender.ctl.measuring.child import free_port
+from extender.ctl.measuring.load import OWNER, Load
+from extender.ctl.measuring.prepared import prepared
 from extender.ctl.measuring.report import RAW, Idle, Stage, as_json, lines
 from extender.ctl.measuring.schedulers import NAME, OURS, chosen, extended
-
-Say = Callable[[str], None]
 
 
 @click.command("cluster")
@@ -66,10 +62,10 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
         click.echo(text, err=True)
 
     measured: list[Stage | Idle] = []
-    with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, _prepared(server, nodes, more, say) as namespace:
+    with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, prepared(server, say, nodes, more) as namespace:
         site = stages.Site(server, connection, nodes, Path(folder), timeout)
         if extender:
-            deciders.append(extended(kube_scheduler, path, _free_port(), Path(folder)))
+            deciders.append(extended(kube_scheduler, path, free_port(), Path(folder)))
         if raw:
             say(RAW)
             measured.append(stages.raw(site, Load(namespace, NAME, gangs, size, plain)))
@@ -78,31 +74,6 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
             load = Load(namespace, decider.scheduler_name, gangs, size, plain)
             measured.append(stages.idle(site, load, decider, idle) if idle else stages.scheduled(site, load, decider))
     click.echo(json.dumps(as_json(nodes, measured), indent=2) if output == "json" else "\n".join(lines(nodes, measured)))
-
-
-@contextmanager
-def _prepared(server: KubernetesCluster, nodes: int, labels: dict[str, str], say: Say) -> Iterator[str]:
-    """Kinds, namespace and nodes; the namespace's name. What an earlier run left is removed first, all in the end."""
-    remove_all(server)
-    installed = installing.install_crds(server, OWNER)
-    try:
-        namespace = f"{OWNER}-{secrets.token_hex(3)}"
-        make_namespace(server, namespace)
-        make_queue(server)
-        say(f"making {nodes:,} nodes")
-        make_nodes(server, nodes, SystemClock().now(), labels)
-        yield namespace
-    finally:
-        say("cleaning up")
-        remove_all(server)
-        for each in installed:
-            if each.made:
-                installing.remove(server, each.kind, each.key)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def _labels(words: Sequence[str]) -> dict[str, str]:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
-from extender.api.errors import PumiceError
+from extender.api.meta import Json
+from extender.cluster.clock import SystemClock
+from extender.cluster.connection import Connection, loader
+from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl.measuring import webhook as served
-from extender.ctl.measuring.child import Child
+from extender.ctl.measuring.child import Child, free_port
+from extender.ctl.measuring.creations import Made, measure
+from extender.ctl.measuring.load import OWNER
+from extender.ctl.measuring.prepared import prepared
 from extender.ctl.measuring.report import table
-from extender.ctl.measuring.reviews import Sent, Target, by_threads, by_wrk
+from extender.ctl.measuring.reviews import Sent, by_threads, by_wrk
 
 RENEW_EVERY = 1.0  # seconds
-_STARTING = 60.0  # seconds
 _WARMING = 0.5  # seconds of reviews before anything is measured
 
 
@@ -44,37 +48,69 @@ class Stage:
 @click.option("--rate", type=click.FloatRange(1.0), default=500.0, show_default=True, help="Reviews a second of the second one.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes that answer.")
 @click.option("--renew", is_flag=True, help="A third one: connections come and go, the certificate is replaced every second.")
+@click.option("--kubeconfig", default="", help="Measure on that cluster what creating jobs and pods costs.")
+@click.option("--objects", type=click.IntRange(8), default=500, show_default=True, help="Of each kind, with --kubeconfig.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="With webhooks and without them.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def webhook(connections: int, seconds: float, rate: float, workers: int, renew: bool, output: str) -> None:
+def webhook(connections: int, seconds: float, rate: float, workers: int, renew: bool, kubeconfig: str, objects: int, rounds: int,
+            output: str) -> None:  # fmt: skip
     """Serve the webhook on loopback and send it reviews of a small vcjob.
 
     First as fast as it goes, by wrk where that is installed; then at a given pace. Everything runs on this machine and shares
     its cores.
     """
+    if kubeconfig:
+        made = _creations(kubeconfig, objects, rounds)
+        _show([asdict(each) | {"share": each.share} for each in made], table([_created(each) for each in made]), output)
+        return
     wrk = shutil.which("wrk")
     if wrk is None:
-        click.echo("wrk is not on PATH: threads of this process send instead, and take more of the cores than it would", err=True)
+        _say("wrk is not on PATH: threads of this process send instead, and take more of the cores than it would")
+    stages = _reviews(wrk, connections, seconds, rate, workers, renew)
+    _show([asdict(stage) for stage in stages], lines(stages), output)
+
+
+def _show(figures: Sequence[Json], text: Sequence[str], output: str) -> None:
+    click.echo(json.dumps(figures, indent=2) if output == "json" else "\n".join(text))
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _creations(kubeconfig: str, objects: int, rounds: int) -> list[Made]:
+    server = KubernetesCluster(Connection(loader(kubeconfig), SystemClock(), OWNER))
+    with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, prepared(server, _say) as namespace:
+        return measure(server, kubeconfig, namespace, objects, rounds, (free_port(), free_port()), Path(folder), _say)
+
+
+def _created(made: Made) -> dict[str, str]:
+    return {"": made.what, "a second, without": f"{made.without:,.0f}", "a second, with": f"{made.with_webhooks:,.0f}",
+            "share": f"{made.share:.2f}"}  # fmt: skip
+
+
+def _reviews(wrk: str | None, connections: int, seconds: float, rate: float, workers: int, renew: bool) -> list[Stage]:
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as name:
-        folder, port = Path(name), _free_port()
-        target = Target(port, folder / "ca.crt")
-        with served.running(folder, port, workers) as child:
-            _await(child, target)
+        folder = Path(name)
+        with served.running(folder, workers) as (child, target):
 
             def full_speed() -> Sent:
                 if wrk is None:
                     return by_threads(target, connections, seconds)
                 return by_wrk(wrk, target, connections, seconds, folder)
 
+            def at_a_pace(*, reconnect: bool = False) -> Sent:
+                return by_threads(target, connections, seconds, rate, reconnect=reconnect)
+
+            by_threads(target, connections, _WARMING)
             stages = [
                 _measured("full speed" if wrk else "full speed, no wrk", child, full_speed),
-                _measured(f"{rate:g}/s", child, lambda: by_threads(target, connections, seconds, rate)),
+                _measured(f"{rate:g}/s", child, at_a_pace),
             ]
             if renew:
                 with _renewing(folder) as renewals:
-                    stages.append(_measured(f"{rate:g}/s, renewing", child,
-                                            lambda: by_threads(target, connections, seconds, rate, reconnect=True),
-                                            renewals))  # fmt: skip
-    click.echo(json.dumps([asdict(stage) for stage in stages], indent=2) if output == "json" else "\n".join(lines(stages)))
+                    stages.append(_measured(f"{rate:g}/s, renewing", child, partial(at_a_pace, reconnect=True), renewals))
+        return stages
 
 
 def lines(stages: Sequence[Stage]) -> list[str]:
@@ -103,20 +139,6 @@ def _cpu_seconds(child: Child) -> float:
     return child.cpu_seconds() + child.workers_cpu_seconds()
 
 
-def _await(child: Child, target: Target) -> None:
-    """Until it answers; then every worker is given something to get warm with. Raises PumiceError."""
-    deadline = time.monotonic() + _STARTING
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", target.port), timeout=1.0):
-                break
-        except OSError:
-            if child.status() is not None or time.monotonic() > deadline:
-                raise PumiceError(f"the webhook does not answer. It said:\n{child.says()}") from None
-            time.sleep(0.05)
-    by_threads(target, 2, _WARMING)
-
-
 @contextmanager
 def _renewing(folder: Path) -> Iterator[Callable[[], int]]:
     """For as long as the block lasts; how often so far."""
@@ -135,8 +157,3 @@ def _renewing(folder: Path) -> Iterator[Callable[[], int]]:
     finally:
         stop.set()
         thread.join()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

@@ -14,11 +14,15 @@ from click.testing import CliRunner
 from certs import folder
 from certs.stock import Stock, restock
 from extender.api.errors import PumiceError
-from extender.api.meta import JOB
+from extender.api.meta import JOB, MUTATING_WEBHOOKS, NAMESPACE, POD, VALIDATING_WEBHOOKS
 from extender.cluster.clock import SystemClock
+from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl import bench_webhook
 from extender.ctl.bench_webhook import Stage, lines
+from extender.ctl.measuring import load
+from extender.ctl.measuring.child import free_port
 from extender.ctl.measuring.reviews import PATH, Sent, Target, by_threads, by_wrk, review
+from tests.controlplane.plane import Plane
 from webhook.review import read, request_of
 from webhook.routes import BY_PATH
 
@@ -53,19 +57,19 @@ def program(where: Path, says: str) -> str:
 def test_what_wrk_tells(tmp_path: Path) -> None:
     told = {"reviews": 900, "seconds": 2.0, "failures": 4, "milliseconds": [1.5, 9.0]}
     wrk = program(tmp_path, f"Running 2s test\n\n{json.dumps(told)}")
-    assert by_wrk(wrk, Target(1, tmp_path / "ca.crt"), 8, 2.0, tmp_path) == Sent(900, 2.0, 4, (1.5, 9.0))
+    assert by_wrk(wrk, Target(1, tmp_path / "ca.crt", "localhost"), 8, 2.0, tmp_path) == Sent(900, 2.0, 4, (1.5, 9.0))
     assert "AdmissionReview" in (tmp_path / "review.lua").read_text()
 
 
 def test_a_wrk_that_fails_is_told(tmp_path: Path) -> None:
     with pytest.raises(PumiceError, match=r"wrk ended with 3:\nunable to connect"):
-        by_wrk(program(tmp_path, "unable to connect"), Target(1, tmp_path / "ca.crt"), 8, 2.0, tmp_path)
+        by_wrk(program(tmp_path, "unable to connect"), Target(1, tmp_path / "ca.crt", "localhost"), 8, 2.0, tmp_path)
 
 
 def test_a_webhook_that_does_not_answer_is_told(tmp_path: Path) -> None:
     folder.save(tmp_path, restock(Stock(), ["localhost"], SystemClock().now()))
     with pytest.raises(PumiceError, match="no review was answered: ConnectionRefusedError"):
-        by_threads(Target(bench_webhook._free_port(), tmp_path / "ca.crt"), 1, 0.05)
+        by_threads(Target(free_port(), tmp_path / "ca.crt", "localhost"), 1, 0.05)
 
 
 def test_the_table() -> None:
@@ -74,3 +78,16 @@ def test_the_table() -> None:
     assert ["reviews", "a", "second", "2,000", "10"] in rows
     assert ["CPU", "a", "review,", "us", "217", "-"] in rows
     assert ["failures", "0", "3"] in rows
+
+
+def test_what_creating_costs(plane: Plane, kubernetes: KubernetesCluster) -> None:
+    """Jobs and pods with webhooks and without; then nothing is left, the webhooks least of all."""
+    words = [f"--kubeconfig={plane.kubeconfig}", "--objects=8", "--rounds=1", "-o", "json"]
+    ran = CliRunner().invoke(bench_webhook.webhook, words)
+    assert ran.exit_code == 0, ran.exception
+    made = orjson.loads(ran.stdout)
+    assert [each["what"] for each in made] == ["jobs", "foreign pods", "our pods", "all"]
+    assert all(each["share"] == pytest.approx(each["with_webhooks"] / each["without"]) for each in made)
+    for kind in (JOB, POD, NAMESPACE, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+        left = kubernetes.list(kind, label_selector=load.OURS).objects
+        assert [obj for obj in left if "deletionTimestamp" not in obj["metadata"]] == []

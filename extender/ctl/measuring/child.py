@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,9 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import urllib3
+
+from extender.api.errors import PumiceError
+
 PATIENCE = 30.0  # seconds from SIGTERM to SIGKILL
+_STARTING = 60.0  # seconds to answer its first question
 _LOOK = 0.02
 _TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class NotMeasured(PumiceError):
+    """A process ended, or did not do what was to be measured; the message ends with what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,14 @@ class Child:
         if self._used is None:
             self._reap(os.WNOHANG)
         return self._process.returncode
+
+    def await_page(self, page: str) -> None:
+        """Until that URL answers with 200. Raises NotMeasured."""
+        deadline = time.monotonic() + _STARTING
+        while not _answers(page):
+            if self.status() is not None or time.monotonic() > deadline:
+                raise NotMeasured(f"{page} does not answer. It said:\n{self.says()}")
+            time.sleep(_LOOK)
 
     def cpu_seconds(self) -> float:
         """Until now."""
@@ -86,6 +104,19 @@ class Child:
             if line.startswith(f"{name}:"):
                 return int(line.split()[1]) / 1024
         return 0.0
+
+
+def free_port() -> int:
+    """Of this machine, free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _answers(page: str) -> bool:
+    try:
+        return urllib3.request("GET", page, timeout=1.0, retries=False).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -14,13 +14,16 @@ from extender.api import queue
 from extender.api.errors import AlreadyExists, NotFound
 from extender.api.labels import GROUP_NAME
 from extender.api.meta import (
+    JOB,
     LEASE,
+    MUTATING_WEBHOOKS,
     NAMESPACE,
     NODE,
     POD,
     POD_GROUP,
     QUEUE,
     SERVICE_ACCOUNT,
+    VALIDATING_WEBHOOKS,
     Json,
     Key,
     Kind,
@@ -68,6 +71,11 @@ def side_by_side(do: Callable[[T], object], things: Iterable[T]) -> None:
 # --- objects ------------------------------------------------------------------------------------------------------------
 
 
+def labelled(namespace: str, name: str) -> Json:
+    """The metadata of something that `remove_all` finds."""
+    return {"name": name, "labels": dict(_LABELS), **({"namespace": namespace} if namespace else {})}
+
+
 def node(name: str, now: Time, labels: dict[str, str]) -> Json:
     at = format_time(now)
     ready = {"type": "Ready", "status": "True", "reason": "Fake", "message": "nothing runs here",
@@ -84,13 +92,13 @@ def group(load: Load, name: str) -> Json:
     least = {"cpu": str(load.size), "memory": f"{load.size}Gi"}
     return {
         "apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.name,
-        "metadata": {"namespace": load.namespace, "name": name, "labels": dict(_LABELS)},
+        "metadata": labelled(load.namespace, name),
         "spec": {"minMember": load.size, "queue": OWNER, "minResources": least},
     }  # fmt: skip
 
 
 def pod(load: Load, name: str, member_of: str, on: str = "") -> Json:
-    meta: Json = {"namespace": load.namespace, "name": name, "labels": dict(_LABELS)}
+    meta = labelled(load.namespace, name)
     if not load.plain:
         meta["annotations"] = {GROUP_NAME: member_of}
     return {
@@ -189,8 +197,12 @@ def remove_gangs(cluster: Cluster, namespace: str) -> None:
 
 
 def remove_all(cluster: Cluster) -> None:
-    """Whatever has our label, of earlier runs too."""
+    """Whatever has our label, of earlier runs too: webhooks first, for nobody answers them any more."""
+    for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+        _remove(cluster, kind)
     remove_gangs(cluster, "")
+    with contextlib.suppress(NotFound):  # no such kind
+        _remove(cluster, JOB)
     with contextlib.suppress(NotFound):  # no such kind, or no such queue; admission deletes closed ones only
         cluster.patch(QUEUE, Key("", OWNER), {"status": {"state": queue.CLOSED}}, subresource="status")
         _remove(cluster, QUEUE)

@@ -54,7 +54,7 @@ class Target:
 
     port: int
     authority: Path
-    host: str = "localhost"
+    host: str
 
 
 def review() -> bytes:

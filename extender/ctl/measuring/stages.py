@@ -9,15 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import urllib3
-
-from extender.api.errors import PumiceError
 from extender.api.meta import Key
 from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl.measuring.bindings import Bindings
-from extender.ctl.measuring.child import Child
+from extender.ctl.measuring.child import Child, NotMeasured
 from extender.ctl.measuring.counts import BINDING, Counts, between, writes
 from extender.ctl.measuring.load import Load, keep_ready, make_gangs, node_name, pods, remove_gangs, side_by_side
 from extender.ctl.measuring.report import RAW, Idle, Stage
@@ -26,12 +23,7 @@ from extender.ctl.measuring.schedulers import Scheduler
 QUIET = 2.0  # seconds without a write after which a scheduler is taken to be done
 LONGEST_REST = 60.0  # seconds to wait for that
 _LOOK = 0.5
-_STARTING = 60.0  # seconds for a process to be ready that another one needs
 _READY_FOR = 20.0  # seconds that a node is good for without a sign of life; a node controller waits 40 s or more
-
-
-class NotMeasured(PumiceError):
-    """The scheduler ended or did not bind all; the message ends with what it said."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,26 +127,11 @@ def _running(site: Site, scheduler: Scheduler) -> Iterator[list[Child]]:
             except OSError as error:
                 raise NotMeasured(f"{command[0]} cannot be started: {error}") from error
             if number == 0 and scheduler.ready:
-                _await(scheduler.ready, children[0])
+                children[0].await_page(scheduler.ready)
         yield children
     finally:
         for child in reversed(children):
             child.end()
-
-
-def _await(page: str, child: Child) -> None:
-    deadline = time.monotonic() + _STARTING
-    while not _answers(page):
-        if child.status() is not None or time.monotonic() > deadline:
-            raise NotMeasured(f"{page} does not answer. It said:\n{child.says()}")
-        time.sleep(_LOOK / 10)
-
-
-def _answers(page: str) -> bool:
-    try:
-        return urllib3.request("GET", page, timeout=1.0, retries=False).status == 200
-    except urllib3.exceptions.HTTPError:
-        return False
 
 
 def _ended(children: Sequence[Child]) -> Child | None:

@@ -1,6 +1,6 @@
 """A vc-webhook-manager on an embedded cluster, as a process.
 
-    python -m extender.ctl.measuring.webhook FOLDER PORT HEALTH_PORT WORKERS      HEALTH_PORT may be 0: none
+    python -m extender.ctl.measuring.webhook FOLDER PORT HEALTH_PORT WORKERS
 
 Its certificates are in FOLDER (certs/folder.py). Everything is the daemon's own but for the cluster, which holds the queues
 that are always there."""
@@ -19,7 +19,8 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.logs import configure
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.tls import TlsFiles
-from extender.ctl.measuring.child import Child
+from extender.ctl.measuring.child import Child, free_port
+from extender.ctl.measuring.reviews import Target
 from webhook.metrics import FOLDER
 from webhook.routes import BY_PATH
 from webhook.serving import Plan, Server
@@ -29,13 +30,15 @@ HOST = "localhost"
 
 
 @contextmanager
-def running(where: Path, port: int, workers: int) -> Iterator[Child]:
-    """The process for as long as the block lasts; certificates for HOST are made first."""
+def running(where: Path, workers: int) -> Iterator[tuple[Child, Target]]:
+    """The process for as long as the block lasts, ready; certificates for HOST are made first. Raises NotMeasured."""
     certificates.save(where, restock(Stock(), [HOST], SystemClock().now()))
     (where / "metrics").mkdir()
-    child = Child(command(where, port, 0, workers), where / "log", {FOLDER: str(where / "metrics")})
+    port, health = free_port(), free_port()
+    child = Child(command(where, port, health, workers), where / "log", {FOLDER: str(where / "metrics")})
     try:
-        yield child
+        child.await_page(f"http://127.0.0.1:{health}/readyz")
+        yield child, Target(port, where / certificates.TRUSTED, HOST)
     finally:
         child.end()
 
@@ -64,8 +67,8 @@ def connect() -> MemoryCluster:
 def main(where: Path, port: int, health_port: int, workers: int) -> None:
     configure()
     files = TlsFiles(*(str(where / name) for name in (certificates.SERVING, certificates.SERVING_KEY, certificates.TRUSTED)))
-    health = ("127.0.0.1", health_port) if health_port else None
-    plan = Plan(Settings(enabled=tuple(BY_PATH)), files, connect, ("127.0.0.1", port), health, publish=False, workers=workers,
+    plan = Plan(Settings(enabled=tuple(BY_PATH)), files, connect, ("127.0.0.1", port), ("127.0.0.1", health_port),
+                publish=False, workers=workers,
                 graceful_seconds=10)  # fmt: skip
     Server(plan).run()
 

@@ -1,0 +1,151 @@
+"""What the webhooks cost whoever creates objects: jobs and pods made on a real API server with them and without, in turn."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from certs import folder as certificates
+from certs.stock import Stock, restock
+from extender.api.errors import ClusterError, NotFound, PumiceError
+from extender.api.labels import NAMESPACE_NAME
+from extender.api.meta import JOB, POD, Json, Key, Kind, key_of, kind_of
+from extender.cluster.clock import SystemClock
+from extender.cluster.port import Cluster
+from extender.ctl.admitting import called_by_url
+from extender.ctl.measuring.child import Child
+from extender.ctl.measuring.load import OWNER, Load, labelled, pods, side_by_side
+from webhook.manifests import configurations
+from webhook.routes import ROUTES, Route
+
+HOST = "127.0.0.1"
+OURS = "volcano"  # schedulerName
+_US = (sys.executable, "-c", "from webhook.cli import main; main()")
+_SEEN = 60.0  # seconds in which the API server must notice that webhooks came or went
+_LOOK = 0.1
+_SETTLED = 1.0  # seconds: each kind has a cache of its own, of which only that of jobs can be asked
+ROUTES_ASKED: Sequence[Route] = tuple(route for route in ROUTES if route.kind in (JOB, POD))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One kind of object: how many a second, the median of the rounds."""
+
+    what: str
+    without: float
+    with_webhooks: float
+
+    @property
+    def share(self) -> float:
+        return self.with_webhooks / self.without
+
+
+def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, rounds: int, ports: tuple[int, int], folder: Path,
+            say: Callable[[str], None]) -> list[Made]:  # fmt: skip
+    """`count` objects of each kind in each of `rounds` rounds with the webhooks and as many without. Raises PumiceError."""
+    loads = _loads(namespace, count)
+    seconds: dict[tuple[str, bool], list[float]] = {}
+    with _serving(kubeconfig, ports, folder) as asked:
+        own = [_only(each, namespace) for each in asked]
+        try:
+            for turn in range(2 * rounds):
+                admitted = turn % 2 == 1
+                _switch(cluster, own, namespace, on=admitted)
+                say(f"round {turn // 2 + 1}, {'with' if admitted else 'without'} webhooks")
+                for what, (kind, objects) in loads.items():
+                    took = _create(cluster, kind, objects)
+                    seconds.setdefault((what, admitted), []).append(took)
+        finally:
+            _remove_configurations(cluster, own)
+    made = [Made(what, count / median(seconds[what, False]), count / median(seconds[what, True])) for what in loads]
+    together = [median(sum(each) for each in zip(*(seconds[what, admitted] for what in loads), strict=True))
+                for admitted in (False, True)]  # fmt: skip
+    return [*made, Made("all", *(len(loads) * count / each for each in together))]
+
+
+def _loads(namespace: str, count: int) -> dict[str, tuple[Kind, list[Json]]]:
+    """Pods as somebody else makes them, and as the controllers make those of a job."""
+    foreign = pods(Load(namespace, OWNER, 1, count, plain=True))
+    ours = pods(Load(namespace, OURS, 1, count))
+    return {"jobs": (JOB, [_job(namespace, f"job-{i}") for i in range(count)]), "foreign pods": (POD, list(foreign)),
+            "our pods": (POD, list(ours))}  # fmt: skip
+
+
+def _job(namespace: str, name: str) -> Json:
+    container = {"name": "main", "image": "registry.example/nothing:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": JOB.api_version, "kind": JOB.name, "metadata": labelled(namespace, name),
+        "spec": {"queue": OWNER, "minAvailable": 2, "tasks": [{"name": "worker", "replicas": 2, "template": template}]},
+    }  # fmt: skip
+
+
+def _create(cluster: Cluster, kind: Kind, objects: Sequence[Json]) -> float:
+    """Seconds; what was made is removed afterwards."""
+    began = time.perf_counter()
+    side_by_side(lambda obj: cluster.create(kind, obj), objects)
+    took = time.perf_counter() - began
+    side_by_side(lambda obj: cluster.delete(kind, key_of(obj), grace_seconds=0), objects)
+    return took
+
+
+@contextmanager
+def _serving(kubeconfig: str, ports: tuple[int, int], folder: Path) -> Iterator[list[Json]]:
+    """vc-webhook-manager at work for as long as the block lasts; the configurations that call it."""
+    certificates.save(folder, restock(Stock(), [HOST], SystemClock().now()))
+    port, health = ports
+    paths = ",".join(route.path for route in ROUTES_ASKED)
+    child = Child((
+        *_US, f"--kubeconfig={kubeconfig}", f"--listen-address={HOST}", f"--port={port}", "--webhook-url=https://127.0.0.1",
+        f"--tls-cert-file={folder / certificates.SERVING}", f"--tls-private-key-file={folder / certificates.SERVING_KEY}",
+        f"--enabled-admission={paths}", "--enable-healthz", f"--healthz-address={HOST}:{health}",
+    ), folder / "webhook.log")  # fmt: skip
+    try:
+        child.await_page(f"http://{HOST}:{health}/readyz")
+        bundle = (folder / certificates.TRUSTED).read_bytes()
+        yield [called_by_url(each, f"https://{HOST}:{port}", bundle, OWNER) for each in configurations(routes=ROUTES_ASKED)]
+    finally:
+        child.end()
+
+
+def _only(configuration: Json, namespace: str) -> Json:
+    """Nobody else's objects are sent to us, and what a killed run leaves is found by its label."""
+    here = {"key": NAMESPACE_NAME, "operator": "In", "values": [namespace]}
+    webhooks = [{**each, "namespaceSelector": {"matchExpressions": [*each["namespaceSelector"]["matchExpressions"], here]}}
+                for each in configuration["webhooks"]]  # fmt: skip
+    meta = labelled("", configuration["metadata"]["name"])
+    return {**configuration, "metadata": meta, "webhooks": webhooks}
+
+
+def _switch(cluster: Cluster, asked: Sequence[Json], namespace: str, *, on: bool) -> None:
+    """Returns when the API server acts upon it."""
+    if on:
+        for each in asked:
+            cluster.create(kind_of(each), each)
+    else:
+        _remove_configurations(cluster, asked)
+    deadline = time.monotonic() + _SEEN
+    while _admitted(cluster, namespace) != on:
+        if time.monotonic() > deadline:
+            raise PumiceError(f"the API server does not notice that webhooks have {'come' if on else 'gone'}")
+        time.sleep(_LOOK)
+    time.sleep(_SETTLED)
+
+
+def _admitted(cluster: Cluster, namespace: str) -> bool | None:
+    """Whether tasks get defaults (those of jobs are in the schema too); None where the webhook is not reached."""
+    try:
+        return bool(cluster.create(JOB, _job(namespace, "probe"), dry_run=True)["spec"]["tasks"][0].get("minAvailable"))
+    except ClusterError:
+        return None
+
+
+def _remove_configurations(cluster: Cluster, asked: Sequence[Json]) -> None:
+    for each in asked:
+        with suppress(NotFound):
+            cluster.delete(kind_of(each), Key("", each["metadata"]["name"]))
