@@ -195,3 +195,12 @@ def test_check_conf_knows_the_folder(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert check_conf(options) == 1
     worse = tmp_path / "plugins" / "worse.py"
     assert capsys.readouterr().err == f"error: --plugins-dir: {worse}:1: ZeroDivisionError: division by zero\n"
+
+
+def test_a_run_whose_plugin_fails_is_an_error(pumice: Command, tmp_path: Path) -> None:
+    """Without a traceback."""
+    text = PLUGIN % ("    def job_order(self, ssn, job):\n        return {}[job]", "Mine(None)")
+    files = {"jobs.yaml": job("a", 1), "scheduler.conf": CONF % ("mine", "")}
+    ran = pumice("run", "jobs.yaml", "--conf", "scheduler.conf", "--plugins-dir", folder(tmp_path, mine=text), files=files)
+    assert (ran.status, "Traceback" in ran.err) == (1, False)
+    assert ran.fault == f"{tmp_path}/plugins/mine.py:4: KeyError: 0"
