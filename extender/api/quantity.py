@@ -97,6 +97,23 @@ def format_nanos(amount: int, *, binary: bool = False) -> str:
     return f"{sign}{rest}{_DECIMAL_SUFFIX[exponent]}"
 
 
+def for_people(name: str, amount: int) -> str:
+    """Nano-units of a resource in words: cpu "19.2", memory "1.5Gi"; three digits after the point at most, bytes two."""
+    if in_bytes(name):
+        for suffix, power in reversed(_BINARY.items()):
+            if abs(amount) >= NANO << power:
+                return _plain(amount / (NANO << power), 2) + suffix
+    return _plain(amount / NANO, 3)
+
+
+def in_bytes(name: str) -> bool:
+    return name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
+
+
+def _plain(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".") if value != int(value) else f"{int(value)}"
+
+
 def _text(quantity: str | int | float, path: str) -> str:
     if isinstance(quantity, bool) or not isinstance(quantity, (str, int, float)):
         raise InvalidObject(f"quantity must be a string or a number, not {quantity!r}", path=path)

@@ -96,10 +96,13 @@ class Axis:
         return row
 
     def text(self, column: int, amount: float) -> str:
-        """The amount as people write it: column cpu and 1500 -> "1500m"."""
+        """The amount as an API server writes it: column cpu and 1500 -> "1500m"."""
         name = self.names[column]
-        in_bytes = name in ("memory", "ephemeral-storage") or name.startswith("hugepages-")
-        return quantity.format_nanos(round(amount) * unit_of(name), binary=in_bytes)
+        return quantity.format_nanos(round(amount) * unit_of(name), binary=quantity.in_bytes(name))
+
+    def said(self, column: int, amount: float) -> str:
+        """The amount as people say it: column cpu and 1500 -> "1.5"."""
+        return quantity.for_people(self.names[column], round(amount) * unit_of(self.names[column]))
 
 
 def read_quantities(listed: Mapping[str, str | int | float] | None, path: str) -> dict[str, int]:

@@ -294,6 +294,8 @@ class Mirror:
         if isinstance(seen, PodGroup | Queue | Pod) and seen.metadata.uid == write.uid:
             after = with_status(seen, write.patch)
             if isinstance(after, PodGroup):
+                if "phase" in write.patch["status"]:
+                    self.changes += 1  # admission counts a group by its phase
                 self.group_changed(write.key, after)
             elif isinstance(after, Queue):
                 self.queue_changed(write.key, after)

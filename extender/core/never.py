@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 
 from extender.core import status as st
+from extender.core.axis import IntR
 from extender.core.plugin import TaskClass
 from extender.core.reasons import FitErrors
 from extender.core.session import Session
@@ -20,7 +21,7 @@ def too_large(ssn: Session, cls: TaskClass) -> str:
     largest = np.where((plan.candidates() | ssn.elsewhere)[:, None], ssn.allocatable, 0).max(axis=0, initial=0)
     for column in plan.asked:
         if cls.request[column] > largest[column]:
-            asked, most = (ssn.axis.text(int(column), float(amounts[column])) for amounts in (cls.request, largest))
+            asked, most = (ssn.axis.said(int(column), float(amounts[column])) for amounts in (cls.request, largest))
             return f"{ssn.axis.names[column]} {asked} asked, the largest node has {most}"
     return ""
 
@@ -41,6 +42,21 @@ def gang_too_large(ssn: Session, job: int) -> str:
         most = _most(ssn, cls) if needed > 1 else needed
         if needed > most:
             return f"even an empty cluster has room for {most} of the {needed} that must run at once"
+    return ""
+
+
+def members_too_large(ssn: Session, job: int, asked: IntR) -> str:
+    """Before there are pods: one of them must ask at least the average, and no node has that. Empty where that is not so.
+
+    Only of a minimum that a controller has summed up; what people write may be more than the pods ask."""
+    group = ssn.jobs.group[job]
+    minimum = int(ssn.jobs.min_available[job])
+    if group is None or not group.metadata.owner_references or minimum < 1:
+        return ""
+    largest = np.where(ssn.nodes.exists[:, None], ssn.allocatable, 0).max(axis=0, initial=0)
+    for column in np.flatnonzero(asked > minimum * largest):
+        each, most = ssn.axis.said(int(column), -(-asked[column] // minimum)), ssn.axis.said(int(column), largest[column])
+        return f"{ssn.axis.names[column]} {each} asked by one of its pods at least, the largest node has {most}"
     return ""
 
 

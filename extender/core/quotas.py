@@ -5,7 +5,7 @@ and plugins/util."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,22 +78,41 @@ def real_capability(ssn: Session) -> FloatR:
 # --- words --------------------------------------------------------------------------------------------------------------
 
 
+Called = Callable[[int], tuple[str, str]]  # column -> what its limit is: one word, and for people
+
+
 def account(
-    ssn: Session, who: str, columns: Sequence[int] | NDArray[np.intp], asked: Row, limit: Row, word: str, **used: Row
+    ssn: Session, who: str, columns: Sequence[int] | NDArray[np.intp], asked: Row, limit: Row, word: str | Called, **used: Row
 ) -> tuple[str, dict[str, object]]:
     """Why `asked` does not fit: "queue a: cpu 12 used + 8 asked > capability 16", and the same as numbers by resource.
 
     `used`: what stands against the limit already, by name; parts that are zero everywhere are left out."""
     parts = []
     numbers: dict[str, object] = {}
-    for column in columns:
-        amounts = {name: row[column] for name, row in used.items() if row[column]} | {"asked": asked[column]}
-        texts = {name: ssn.axis.text(int(column), float(amount)) for name, amount in amounts.items()}
-        most = ssn.axis.text(int(column), max(float(limit[column]), 0.0))
+    for column in map(int, columns):
+        amounts = {name: float(row[column]) for name, row in used.items() if row[column]} | {"asked": float(asked[column])}
+        most = max(float(limit[column]), 0.0)
+        key, called = (word, word) if isinstance(word, str) else word(column)
         resource = ssn.axis.names[column]
-        parts.append(f"{resource} {' + '.join(f'{text} {name}' for name, text in texts.items())} > {word} {most}")
-        numbers[resource] = {**texts, word: most}
+        said = " + ".join(f"{ssn.axis.said(column, amount)} {name}" for name, amount in amounts.items())
+        parts.append(f"{resource} {said} > {called} {ssn.axis.said(column, most)}")
+        numbers[resource] = {name: ssn.axis.text(column, amount) for name, amount in (amounts | {key: most}).items()}
     return f"{who}: {', '.join(parts)}", numbers
+
+
+def called_by(ssn: Session, rows: Sequence[int], limit: Row) -> Called:
+    """What a queue's limit is, in the words of whoever set it. `rows`: the queue, then those above it that limit it too."""
+    written = ssn.queues.capability
+
+    def called(column: int) -> tuple[str, str]:
+        for row in rows:
+            if written.named[row, column] and written.values[row, column] <= limit[column]:
+                return "capability", "capability" if row == rows[0] else f"capability of {ssn.queues.name[row]}"
+        if limit[column] >= ssn.total[column]:
+            return "cluster", "the cluster's"
+        return "unguaranteed", "what the guarantees of others leave:"
+
+    return called
 
 
 def not_admitted(

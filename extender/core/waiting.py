@@ -7,7 +7,7 @@ from collections import Counter
 
 from extender.core import status as st
 from extender.core.axis import IntR
-from extender.core.never import gang_too_large, with_sizes
+from extender.core.never import gang_too_large, members_too_large, with_sizes
 from extender.core.reasons import FitErrors, Reason, Waiting, merged, no_room
 from extender.core.session import Session
 
@@ -58,7 +58,7 @@ def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbe
     if not ssn.queue_is_open(row):
         return Waiting(name, Reason.QUEUE_CLOSED, _closed(ssn, queue, row), numbers)
     asked = ssn.axis.quantities(group.spec.min_resources)
-    beyond = _beyond(ssn, asked, row)
+    beyond = _beyond(ssn, asked, row) or members_too_large(ssn, job, asked)
     if beyond:
         return Waiting(name, Reason.NEVER_FITS, f"its minimum can never fit: {beyond}", numbers)
     crowd = gang_too_large(ssn, job)
@@ -79,10 +79,10 @@ def _beyond(ssn: Session, asked: IntR, row: int) -> str:
     limits = ssn.axis.amounts(ssn.queues.queue[row].spec.capability)
     for i, amount in enumerate(asked):
         if amount > ssn.total[i]:
-            return f"{ssn.axis.names[i]} {ssn.axis.text(i, amount)} asked > {ssn.axis.text(i, ssn.total[i])} in the cluster"
+            return f"{ssn.axis.names[i]} {ssn.axis.said(i, amount)} asked > {ssn.axis.said(i, ssn.total[i])} in the cluster"
         if limits.named[i] and amount > limits.values[i]:
-            limit = ssn.axis.text(i, limits.values[i])
-            return f"{ssn.axis.names[i]} {ssn.axis.text(i, amount)} asked > capability {limit} of queue {ssn.queues.name[row]}"
+            limit = ssn.axis.said(i, limits.values[i])
+            return f"{ssn.axis.names[i]} {ssn.axis.said(i, amount)} asked > capability {limit} of queue {ssn.queues.name[row]}"
     return ""
 
 

@@ -102,8 +102,8 @@ def load(paths: Iterable[str]) -> Loaded:
                     foreign.append(each)
     if not found:
         files = ", ".join("standard input" if path == STDIN else path for path in named)
-        others = len(foreign) + passed_over.total()
-        raise UsageError(f"no manifests in {files}" + (f" that are played here, only {others} of other kinds" if others else ""))
+        others = ", ".join(sorted({kind for _, kind in map(_gvk, foreign)} | passed_over.keys()))
+        raise UsageError(f"no manifests in {files}" + (f" that are played here, only {others}" if others else ""))
     return Loaded(found, passed_over, foreign)
 
 
@@ -209,9 +209,9 @@ def _check_slip(found: Found) -> None:
     version, kind = _gvk(found)
     group = version.rpartition("/")[0]
     akin = group in _GROUPS or group.endswith("volcano.sh") or difflib.get_close_matches(group, _GROUPS, n=1, cutoff=_ALIKE)
-    if not akin or kind in _MISSED or _has_no_bearing(found):
-        return
     served = [each.api_version for each in KINDS if each.name == kind]
+    if kind in _MISSED or _has_no_bearing(found) or not (akin or (served and group.endswith(".k8s.io"))):
+        return
     if served:
         raise found.refuse(f"apiVersion: {kind} is served as {' and '.join(served)}, not as '{version}'")
     near = nearest(kind, [each.name for each in KINDS])

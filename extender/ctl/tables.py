@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from extender.api.quantity import NANO
+from extender.api.quantity import for_people
 from extender.core.reasons import Reason
 from extender.ctl.lines import Amounts, JobLine, NodeLine
 from extender.ctl.report import Report
@@ -25,8 +25,6 @@ _WRAPPED = ("NODES", "DESERVED", "CAPABILITY")  # columns that give way where th
 _WRAP = 11  # characters that they keep
 _EXTENDED = 2  # columns for resources beside cpu and memory
 _COLOURS = {"Running": "green", "Completed": "blue", "Succeeded": "blue", "Failed": "red", "Aborted": "red", "Terminated": "red"}
-_BINARY = ("memory", "ephemeral-storage")
-_SCALE = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
 class Output(Console):
@@ -154,11 +152,12 @@ def _share(used: Amounts, room: Amounts, name: str) -> Text:
     """`#####.....  16/32`; `-` where the node has nothing of it."""
     total, taken = room.get(name, 0), used.get(name, 0)
     if not total:
-        return Text("-" if not taken else amount(name, taken))
+        return Text("-" if not taken else for_people(name, taken))
     share = taken / total
     full = min(round(share * _BAR), _BAR)
     colour = "red" if share > 1 else "yellow" if share > 0.9 else "green"
-    return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), f" {amount(name, taken)}/{amount(name, total)}")
+    figures = f" {for_people(name, taken)}/{for_people(name, total)}"
+    return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), figures)
 
 
 def _queues(report: Report) -> Table:
@@ -172,13 +171,13 @@ def _queues(report: Report) -> Table:
         state = "" if line.state in ("Open", "") else f" ({line.state})"
         table.add_row(
             Text(f"{line.name}{state}"), str(line.weight), *(_list(getattr(line, name)) for name in limits),
-            *(f"{amount(name, line.used.get(name, 0))}/{amount(name, line.peak.get(name, 0))}" for name in resources),
+            *(f"{for_people(name, line.used.get(name, 0))}/{for_people(name, line.peak.get(name, 0))}" for name in resources),
         )  # fmt: skip
     return table
 
 
 def _list(amounts: Amounts) -> Text:
-    return Text(", ".join(f"{_short(name)} {amount(name, each)}" for name, each in amounts.items()) or "-")
+    return Text(", ".join(f"{_short(name)} {for_people(name, each)}" for name, each in amounts.items()) or "-")
 
 
 def _total(amounts: Iterable[Amounts]) -> Amounts:
@@ -190,16 +189,6 @@ def _total(amounts: Iterable[Amounts]) -> Amounts:
 
 def _short(name: str) -> str:
     return name.rsplit("/", 1)[-1]
-
-
-def amount(name: str, nanos: int) -> str:
-    """For people: two digits after the point at most. `amount("memory", ...) == "1.5Gi"`."""
-    value = nanos / NANO
-    if name in _BINARY or name.startswith("hugepages-"):
-        for suffix, size in _SCALE:
-            if value >= size:
-                return f"{value / size:.4g}{suffix}"
-    return f"{value:.10g}" if value == int(value) else f"{value:.2f}"
 
 
 # --- times ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 from extender.core.amounts import all_within, beyond, divisor, largest_share, room
 from extender.core.axis import BoolN, IntR, Rows
 from extender.core.plugin import Change, NoArgs, Plugin, Vote
-from extender.core.quotas import account, asked_at_admission, not_admitted, queue_sums, real_capability
+from extender.core.quotas import account, asked_at_admission, called_by, not_admitted, queue_sums, real_capability
 from extender.core.session import Session
 from extender.core.water import water_fill
 
@@ -82,7 +82,14 @@ class Proportion(Plugin[NoArgs]):
         columns = beyond(taken + request, deserved, request)
         if not len(columns):
             return None
-        return account(ssn, f"queue {ssn.queues.name[queue]}", columns, request, deserved, "deserved", used=taken)
+        limited = called_by(ssn, [queue], self.limit[queue])
+
+        def called(column: int) -> tuple[str, str]:
+            """By what was written where that is what holds it back, and not the share of others."""
+            key, word = limited(column) if deserved[column] >= self.limit[queue, column] else ("", "")
+            return (key, word) if key == "capability" else ("deserved", "deserved")
+
+        return account(ssn, f"queue {ssn.queues.name[queue]}", columns, request, deserved, called, used=taken)
 
     # --- admission --------------------------------------------------------------------------------------------------------
 
@@ -96,7 +103,8 @@ class Proportion(Plugin[NoArgs]):
         if not len(columns):
             return Vote.PERMIT
         who, admitted = f"queue {ssn.queues.name[queue]}", self.admitted[queue]
-        told = account(ssn, who, columns, asked, self.limit[queue], "capability", used=used, admitted=admitted)
+        limit = self.limit[queue]
+        told = account(ssn, who, columns, asked, limit, called_by(ssn, [queue], limit), used=used, admitted=admitted)
         refusal = not_admitted(ssn, "queue resource quota insufficient", "insufficient", columns, told)
         ssn.enqueue_refusals[job].append(refusal)
         return Vote.REJECT

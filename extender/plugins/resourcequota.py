@@ -73,7 +73,8 @@ def _refusal(
         f"resource quota insufficient, requested: {_listed(asked, short)}, used: {_listed(counted, short)}, "
         f"limited: {_listed(hard, short)}"
     )
-    parts = [f"{r} {_text(counted[r])} used + {_text(asked[r])} asked > hard {_text(hard[r])}" for r in short]
+    said = {r: [quantity.for_people(r, each[r]) for each in (counted, asked, hard)] for r in short}
+    parts = [f"{r} {used_} used + {more} asked > hard {most}" for r, (used_, more, most) in said.items()]
     numbers = {r: {"used": _text(counted[r]), "asked": _text(asked[r]), "hard": _text(hard[r])} for r in short}
     return NotAdmitted(event, f"resource quota {namespace}/{name}: {', '.join(parts)}", numbers)
 

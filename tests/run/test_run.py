@@ -230,6 +230,23 @@ def test_what_is_needed_is_created_first(pumice: Command) -> None:
     assert json.loads(ran.out)["jobs"] == {"default/a": "Running"}
 
 
+WAITS = {
+    "capability": (QUEUE % ("q", ", capability: {cpu: 3}") + job("a", 2, "1500m", queue="q") + job("b", 1, "1", queue="q"), "b",
+                   "NotAdmitted", "queue q: cpu 3 used + 1 asked > capability 3"),
+    "the cluster is the limit": (job("a", 2, "7500m") + job("b", 1, "1200m"), "b", "NotAdmitted",
+                                 "queue default: cpu 15 used + 1.2 asked > the cluster's 16"),
+    "pods larger than any node": (job("a", 2, "7500m") + job("b", 1, "9"), "b", "NeverFits",
+                                  "its minimum can never fit: cpu 9 asked by one of its pods at least, the largest node has 8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "name", "reason", "message"), WAITS.values(), ids=WAITS)
+def test_why_a_job_waits(pumice: Command, text: str, name: str, reason: str, message: str) -> None:
+    """In the words and units of whoever wrote the manifests."""
+    (wait,) = json.loads(pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": text}).out)["waiting"]
+    assert (wait["job"], wait["reason"], wait["message"]) == (f"default/{name}", reason, message)
+
+
 def test_kinds_without_bearing_are_passed_over(pumice: Command) -> None:
     """Charts bring them along."""
     role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\n"

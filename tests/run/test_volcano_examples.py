@@ -112,17 +112,16 @@ REFUSED = {
     "invalid-queue-weight-too-large": "spec.weight",
     # Kinds and versions that are not served, and files that are no manifests.
     "admission-conf-resource-groups": "apiVersion",
-    "argo-workflow-plain-k8s-job": "kind",
-    "argo-workflow-vcjob-dag": "kind",
-    "argo-workflow-vcjob-steps": "kind",
     "helm-values-sharding-configmap": "apiVersion",
     "hyperjob-heterogeneous-clusters": "kind",
     "hyperjob-llm-training-auto-split": "kind",
     "priorityclass-high-legacy-beta": "apiVersion",
-    "spark-application-with-legacy-podgroup": "kind",
+    "spark-application-with-legacy-podgroup": "apiVersion",
     # The guide's pod asks for an extended resource without a limit, which no API server takes.
     "pod-resource-strategy-custom-resource": "spec.containers[0].resources.limits",
 }
+
+FOREIGN = ["argo-workflow-plain-k8s-job", "argo-workflow-vcjob-dag", "argo-workflow-vcjob-steps"]  # nothing else in the file
 
 # What waits: exit status, reason, what the message names. Devices that the nodes of the run do not have can never fit.
 WAITS = {
@@ -140,7 +139,7 @@ WAITS = {
 CONFS = [name for name in NAMES if name.startswith("scheduler-conf-")]
 CONF_MAPS = [name for name in NAMES if name.startswith("configmap-scheduler-")]
 AGENT = "agent-scheduler-conf"  # of another scheduler, which is not ours
-PLAYED = [name for name in NAMES if name not in {*REFUSED, *WAITS, *CONFS, *CONF_MAPS, AGENT}]
+PLAYED = [name for name in NAMES if name not in {*REFUSED, *FOREIGN, *WAITS, *CONFS, *CONF_MAPS, AGENT}]
 
 pytestmark = pytest.mark.skipif(not NAMES, reason=MISSING)
 
@@ -161,6 +160,12 @@ def test_it_is_refused(pumice: Command, name: str) -> None:
     assert (ran.status, ran.out) == (1, "")
     assert ran.fault.startswith(f"{FOLDER / name}.yaml: document ")
     assert f" {REFUSED[name]}: " in ran.fault.replace(" [", " ")
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_it_is_of_another_project(pumice: Command, name: str) -> None:
+    ran = pumice("run", *_files(name))
+    assert (ran.status, ran.fault) == (2, f"no manifests in {FOLDER / name}.yaml that are played here, only Workflow")
 
 
 @pytest.mark.parametrize("name", WAITS)
@@ -203,5 +208,5 @@ def test_a_configuration_in_a_config_map(pumice: Command, name: str) -> None:
 
 def test_the_tables_name_files_that_are_there() -> None:
     """A file that is gone or has another name is no silent success."""
-    assert {*REFUSED, *WAITS, *WITH, *BESIDE, AGENT} - set(NAMES) == set()
+    assert {*REFUSED, *FOREIGN, *WAITS, *WITH, *BESIDE, AGENT} - set(NAMES) == set()
     assert len(PLAYED) > 90

@@ -229,7 +229,7 @@ MPI_JOB = "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\n"
 NOTHING = {
     "empty": ("", ""),
     "only comments": ("# nothing\n---\n# here\n", ""),
-    "nothing that is played": (f"{MPI_JOB}---\n{MPI_JOB}", " that are played here, only 2 of other kinds"),
+    "nothing that is played": (f"{MPI_JOB}---\n{MPI_JOB}", " that are played here, only MPIJob"),
 }
 
 

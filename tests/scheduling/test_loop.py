@@ -134,11 +134,23 @@ def test_the_echo_of_our_own_writes_is_no_news(cluster: Flaky, clock: VirtualClo
     cluster.load([podgroup("big").phase("Pending").members(2), task("big-0", "big").cpu(9)])
     loop = Loop(cluster, conf(), clock)
     loop.start()
-    loop.step()
-    loop.step()  # the binding of g-0 has been seen
+    for _ in range(3):  # the binding of g-0 is seen, then that its group runs
+        loop.step()
     version = cluster.list(POD_GROUP).resource_version
     loop.feed()
     assert (loop.due(), cluster.list(POD_GROUP).resource_version) == (False, version)
+
+
+def test_a_group_that_starts_to_run_lets_the_next_one_in(clock: VirtualClock) -> None:
+    """Until it runs its minimum counts beside what it uses. That it runs is our own writing, and nothing happens after it."""
+    cluster = MemoryCluster(clock)
+    cluster.load([queue(), node("n1").cpu(10).memory("8Gi"), podgroup("a").asks(cpu=7)])
+    cluster.load([task("a-0", "a").cpu(7).on("n1"), podgroup("b").asks(cpu=3).phase("Pending"), task("b-0", "b").cpu(3)])
+    loop = Loop(cluster, load(CONF + "  - name: overcommit\n", PLUGINS, ACTIONS), clock)
+    loop.start()
+    for _ in range(3):
+        loop.step()
+    assert node_of(cluster, "b-0") == "n1"
 
 
 def test_a_heartbeat_is_no_news(cluster: Flaky, clock: VirtualClock) -> None:

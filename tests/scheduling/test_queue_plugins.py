@@ -115,8 +115,12 @@ def test_a_queue_may_take_what_it_deserves() -> None:
     assert not proportion.preemptive(ssn, row, request(ssn, cpu=16))
     assert proportion.explain_queue(ssn, row, request(ssn, cpu=15)) is None
     assert proportion.explain_queue(ssn, row, request(ssn, cpu=16)) == (
-        "queue C: cpu 16 asked > deserved 15",
-        {"cpu": {"asked": "16", "deserved": "15"}},
+        "queue C: cpu 16 asked > capability 15",
+        {"cpu": {"asked": "16", "capability": "15"}},
+    )
+    assert proportion.explain_queue(ssn, queue_row(ssn, "A"), request(ssn, cpu=21)) == (
+        "queue A: cpu 21 asked > deserved 20",
+        {"cpu": {"asked": "21", "deserved": "20"}},
     )
 
 

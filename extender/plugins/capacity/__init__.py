@@ -16,11 +16,11 @@ from functools import total_ordering
 import numpy as np
 
 from extender.api.meta import RESOURCE_CLAIM, Kind
-from extender.core.amounts import beyond, divisor, is_empty, largest_share, partly_within, room
+from extender.core.amounts import Row, beyond, divisor, is_empty, largest_share, partly_within, room
 from extender.core.axis import BoolN, IntR
 from extender.core.axis import Rows as TaskRows
 from extender.core.plugin import Arguments, Change, NotAdmitted, Plugin, Vote
-from extender.core.quotas import account, asked_at_admission, not_admitted, queue_sums
+from extender.core.quotas import account, asked_at_admission, called_by, not_admitted, queue_sums
 from extender.core.session import Session
 from extender.plugins.capacity.devices import Devices
 from extender.plugins.capacity.limits import Limits
@@ -133,11 +133,15 @@ class Capacity(Plugin[CapacityArgs]):
         for row in self.tree.path(queue):
             columns = beyond(self.taken[row] + request, self.limits.limit[row], request)
             if len(columns):
-                used, limit = self.taken[row], self.limits.limit[row]
-                return account(ssn, f"queue {ssn.queues.name[row]}", columns, request, limit, "capability", used=used)
+                return self._account(ssn, row, columns, request, used=self.taken[row])
         if self.devices is not None and queue in self.devices.refused:
             return self.devices.refused[queue]
         return None
+
+    def _account(self, ssn: Session, row: int, columns: TaskRows, asked: IntR, **used: Row) -> tuple[str, dict[str, object]]:
+        limit = self.limits.limit[row]
+        called = called_by(ssn, self.tree.path(row), limit)
+        return account(ssn, f"queue {ssn.queues.name[row]}", columns, asked, limit, called, **used)
 
     def _unusable(self, ssn: Session, queue: int) -> str:
         if self.tree.depth[queue] >= 0:
@@ -155,8 +159,7 @@ class Capacity(Plugin[CapacityArgs]):
             used, admitted = np.maximum(self.taken[row] - self.elastic[row], 0), self.admitted[row]
             columns = beyond(used + admitted + asked, self.limits.limit[row], asked)
             if len(columns):
-                who, limit = f"queue {ssn.queues.name[row]}", self.limits.limit[row]
-                told = account(ssn, who, columns, asked, limit, "capability", used=used, admitted=admitted)
+                told = self._account(ssn, row, columns, asked, used=used, admitted=admitted)
                 refusal = not_admitted(ssn, "queue resource quota insufficient", "insufficient", columns, told)
                 ssn.enqueue_refusals[job].append(refusal)
                 return Vote.REJECT
