@@ -124,9 +124,11 @@ def _told(cluster: KubernetesCluster, routes: Sequence[Route], where: Path) -> b
 
 
 def answers(cluster: KubernetesCluster, probe: Json) -> bool:
-    """Whether the webhooks are asked about jobs: the API server takes a moment to see new configurations and labels."""
+    """Whether the webhooks are asked about jobs: the API server takes a moment to see new configurations and labels.
+
+    Of tasks, whose defaults are not in the schema."""
     try:
-        return bool(cluster.create(JOB, probe, dry_run=True)["spec"].get("maxRetry"))
+        return bool(cluster.create(JOB, probe, dry_run=True)["spec"]["tasks"][0].get("minAvailable"))
     except ClusterError:
         return False
 
