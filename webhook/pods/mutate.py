@@ -11,8 +11,6 @@ Three things, each only where it is asked for:
 
 from __future__ import annotations
 
-import copy
-
 from extender.api.errors import ClusterError, InvalidObject
 from extender.api.grouping import group_name, new_group, owner_kind
 from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, QUEUE_ALLOCATION_GATE, SCHEDULE
@@ -29,7 +27,7 @@ def mutate(request: AdmissionRequest, cluster: ClusterView, settings: Settings) 
     pod = request.object or {}
     meta = pod.get("metadata", {})
     namespace = meta.get("namespace") or request.key.namespace
-    wanted = copy.deepcopy(pod)
+    wanted = {name: dict(part) if name in ("metadata", "spec") else part for name, part in pod.items()}
     if settings.resource_groups is not None:
         _follow_configuration(wanted, namespace, settings)
     operations: tuple[Operation, ...] = ()
@@ -61,11 +59,11 @@ def _enter(spec: Json, group: ResourceGroup) -> None:
     if group.labels:
         spec["nodeSelector"] = {**spec.get("nodeSelector", {}), **group.labels}
     if group.affinity is not None and "affinity" not in spec:
-        spec["affinity"] = copy.deepcopy(group.affinity)
+        spec["affinity"] = group.affinity
     have = spec.get("tolerations", [])
     added = [toleration for toleration in group.tolerations if toleration not in have]
     if added:
-        spec["tolerations"] = [*have, *copy.deepcopy(added)]
+        spec["tolerations"] = [*have, *added]
     if group.scheduler_name:
         spec["schedulerName"] = group.scheduler_name
 
@@ -97,7 +95,7 @@ def _join_workload(pod: Json, namespace: str, cluster: ClusterView) -> tuple[Ope
     owner = controller_of(pod)
     if owner is None or not owner.get("uid") or annotations_of(pod).get(GROUP_NAME):
         return ()
-    pod["metadata"].setdefault("annotations", {})[GROUP_NAME] = group_name(pod)
+    pod["metadata"]["annotations"] = {**annotations_of(pod), GROUP_NAME: group_name(pod)}
     try:
         group = new_group(pod, _workloads(pod, namespace, cluster))
     except (ClusterError, InvalidObject):
