@@ -202,6 +202,14 @@ def test_beside_volcano_nothing_has_its_names(helm: Helm) -> None:
     assert not [str(each) for each in certs if "volcano-admission" in str(each)]
 
 
+def test_a_budget_says_one_of_two_things(helm: Helm) -> None:
+    """Both in one are refused by an API server; and nobody can drain a node where one replica must stay."""
+    flags = "--set=crds.install=false,scheduler.podDisruptionBudget.minAvailable=50%,admission.replicas=1"
+    budgets = of_kind(helm.rendered(*AS_IN_BASE, flags), "PodDisruptionBudget")
+    said = {name: {key: value for key, value in each["spec"].items() if key != "selector"} for name, each in budgets.items()}
+    assert said == {"volcano-scheduler": {"minAvailable": "50%"}, "volcano-controllers": {"maxUnavailable": 1}}
+
+
 def test_with_resource_groups_all_pods_are_sent(helm: Helm) -> None:
     file = MANIFESTS / "webhooks" / "pods-mutate-resource-groups.yaml"
     (whole,) = documents(file.read_text())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from extender.api.errors import NotFound
-from extender.api.meta import DEPLOYMENT, JOB, MUTATING_WEBHOOKS, NODE, POD, QUEUE, VALIDATING_WEBHOOKS, Json, Key, Kind
+from extender.api.meta import DEPLOYMENT, MUTATING_WEBHOOKS, NODE, POD, QUEUE, VALIDATING_WEBHOOKS, Json, Key, Kind
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.ctl.installing import CRD
 from extender.testing.builders import node, queue
@@ -92,13 +92,15 @@ def test_a_mistake_in_the_values_installs_nothing(cluster: KubernetesCluster, he
 
 
 def test_kubectl_applies_and_deletes(cluster: KubernetesCluster, kubectl: Callable[..., str]) -> None:
-    """Twice, since an upgrade is the same command; then a job is a job, and in the end nothing is left."""
+    """Twice, as for an upgrade, and over CRDs that have objects; in the end nothing is left, not even these."""
+    kubectl("apply", "-k", str(MANIFESTS / "crds"))
+    wait_until(lambda: serves(cluster, QUEUE), "the CRDs to be served")
+    cluster.create(QUEUE, queue("theirs"))
     for _ in range(2):
-        kubectl("apply", "--server-side", "-k", str(MANIFESTS))
+        kubectl("apply", "-k", str(MANIFESTS))
     wait_until(lambda: ready(cluster) == replicas(cluster), "the rollout")
     assert replicas(cluster).keys() == PROGRAMS
     assert len(configurations(cluster)) == 11
-    wait_until(lambda: serves(cluster, JOB), "the CRDs to be served")
 
     kubectl("delete", "-k", str(MANIFESTS), "--ignore-not-found", "--timeout=60s")
     assert configurations(cluster) == set()

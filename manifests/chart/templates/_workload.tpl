@@ -151,7 +151,11 @@ metadata:
   labels:
     {{- $labels | nindent 4 }}
 spec:
-  minAvailable: {{ $p.c.podDisruptionBudget.minAvailable }}
+  {{- with $p.c.podDisruptionBudget.minAvailable }}
+  minAvailable: {{ . }}
+  {{- else }}
+  maxUnavailable: {{ $p.c.podDisruptionBudget.maxUnavailable }}
+  {{- end }}
   selector:
     matchLabels:
       app: {{ $p.app }}
