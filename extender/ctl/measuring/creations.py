@@ -25,16 +25,19 @@ from webhook.routes import ROUTES, Route
 
 HOST = "127.0.0.1"
 OURS = "volcano"  # schedulerName
+PODS = 10  # of a job
 _US = (sys.executable, "-c", "from webhook.cli import main; main()")
 _SEEN = 60.0  # seconds in which the API server must notice that webhooks came or went
 _LOOK = 0.1
 _SETTLED = 1.0  # seconds: each kind has a cache of its own, of which only that of jobs can be asked
 ROUTES_ASKED: Sequence[Route] = tuple(route for route in ROUTES if route.kind in (JOB, POD))
 
+Thing = tuple[Kind, Json]
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One kind of object: how many a second, the median of the rounds."""
+    """One kind of objects: how many a second, the median of the rounds."""
 
     what: str
     without: float
@@ -47,8 +50,15 @@ class Made:
 
 def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, rounds: int, ports: tuple[int, int], folder: Path,
             say: Callable[[str], None]) -> list[Made]:  # fmt: skip
-    """`count` objects of each kind in each of `rounds` rounds with the webhooks and as many without. Raises PumiceError."""
-    loads = _loads(namespace, count)
+    """About `count` objects of each kind in each of `rounds` rounds with the webhooks and as many without.
+
+    Raises PumiceError."""
+    loads = {
+        "jobs": _jobs(namespace, count),
+        "foreign pods": _pods(Load(namespace, OWNER, 1, count, plain=True)),
+        "our pods": _pods(Load(namespace, OURS, 1, count)),
+        f"jobs of {PODS} pods": _jobs_of_pods(namespace, count),
+    }
     seconds: dict[tuple[str, bool], list[float]] = {}
     with _serving(kubeconfig, ports, folder) as asked:
         own = [_only(each, namespace) for each in asked]
@@ -57,23 +67,28 @@ def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, round
                 admitted = turn % 2 == 1
                 _switch(cluster, own, namespace, on=admitted)
                 say(f"round {turn // 2 + 1}, {'with' if admitted else 'without'} webhooks")
-                for what, (kind, objects) in loads.items():
-                    took = _create(cluster, kind, objects)
-                    seconds.setdefault((what, admitted), []).append(took)
+                for what, things in loads.items():
+                    seconds.setdefault((what, admitted), []).append(_create(cluster, things))
         finally:
             _remove_configurations(cluster, own)
-    made = [Made(what, count / median(seconds[what, False]), count / median(seconds[what, True])) for what in loads]
-    together = [median(sum(each) for each in zip(*(seconds[what, admitted] for what in loads), strict=True))
-                for admitted in (False, True)]  # fmt: skip
-    return [*made, Made("all", *(len(loads) * count / each for each in together))]
+    return [Made(what, *(len(things) / median(seconds[what, admitted]) for admitted in (False, True)))
+            for what, things in loads.items()]  # fmt: skip
 
 
-def _loads(namespace: str, count: int) -> dict[str, tuple[Kind, list[Json]]]:
-    """Pods as somebody else makes them, and as the controllers make those of a job."""
-    foreign = pods(Load(namespace, OWNER, 1, count, plain=True))
-    ours = pods(Load(namespace, OURS, 1, count))
-    return {"jobs": (JOB, [_job(namespace, f"job-{i}") for i in range(count)]), "foreign pods": (POD, list(foreign)),
-            "our pods": (POD, list(ours))}  # fmt: skip
+def _jobs(namespace: str, count: int) -> list[Thing]:
+    return [(JOB, _job(namespace, f"job-{i}")) for i in range(count)]
+
+
+def _pods(load: Load) -> list[Thing]:
+    """As somebody else makes them where they are plain, else as our controllers make them."""
+    return [(POD, each) for each in pods(load)]
+
+
+def _jobs_of_pods(namespace: str, count: int) -> list[Thing]:
+    """Each job is followed by its pods."""
+    number = max(1, count // (PODS + 1))
+    jobs, members = _jobs(namespace, number), _pods(Load(namespace, OURS, number, PODS))
+    return [each for i, job in enumerate(jobs) for each in (job, *members[i * PODS : (i + 1) * PODS])]
 
 
 def _job(namespace: str, name: str) -> Json:
@@ -85,12 +100,12 @@ def _job(namespace: str, name: str) -> Json:
     }  # fmt: skip
 
 
-def _create(cluster: Cluster, kind: Kind, objects: Sequence[Json]) -> float:
+def _create(cluster: Cluster, things: Sequence[Thing]) -> float:
     """Seconds; what was made is removed afterwards."""
     began = time.perf_counter()
-    side_by_side(lambda obj: cluster.create(kind, obj), objects)
+    side_by_side(lambda thing: cluster.create(*thing), things)
     took = time.perf_counter() - began
-    side_by_side(lambda obj: cluster.delete(kind, key_of(obj), grace_seconds=0), objects)
+    side_by_side(lambda thing: cluster.delete(thing[0], key_of(thing[1]), grace_seconds=0), things)
     return took
 
 
