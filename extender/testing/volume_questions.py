@@ -37,12 +37,12 @@ class Storage:
         self._made = 0
         self.objects: list[Json] = [
             {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}, **fields}
-            for name, fields in _CLASSES.items() if not self._maybe(0.1)
+            for name, fields in _CLASSES.items() if not self._maybe(0.03)
         ]  # fmt: skip
         self.objects.append(_object("CSIDriver", "full.test", api="storage.k8s.io/v1", spec={"storageCapacity": True}))
         self.objects += [self._csi_node(name) for name in nodes if self._maybe(0.6)]
-        self.objects += [self._volume(self._rng.choice((*_CLASSES, ""))) for _ in range(rng.randint(0, 12))]
-        self._shared = [self._bound_claim(space) for space in ("blue", "green", "red") for _ in range(3)]
+        self.objects += [self._volume(self._rng.choice((*_CLASSES, ""))) for _ in range(rng.randint(0, 8))]
+        self._shared = [self._bound_claim(space) for space in ("blue", "green", "red") for _ in range(rng.randint(1, 2))]
 
     def _maybe(self, chance: float) -> bool:
         return self._rng.random() < chance
@@ -52,7 +52,7 @@ class Storage:
         volumes = pod["spec"].setdefault("volumes", [])
         space = pod["metadata"]["namespace"]
         shared = [claim for claim in self._shared if claim["metadata"]["namespace"] == space]
-        for claim in self._rng.sample(shared, self._rng.choice((0, 0, 1, 1, 2) if asked else (1, 1, 2))):
+        for claim in self._rng.sample(shared, min(self._rng.choice((0, 0, 1, 1, 2) if asked else (1, 1, 2)), len(shared))):
             volumes.append({"persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}})
         if self._maybe(0.25):
             volumes.append(self._disk())
@@ -161,7 +161,7 @@ class Storage:
     def _own_claim(self, pod: Json) -> Json:
         name = f"own{self._next()}"
         claim = self._claim(pod["metadata"]["namespace"], name, self._rng.choice(("fast", "local", "local", "zonal", "full")))
-        if self._maybe(0.06):
+        if self._maybe(0.04):
             claim["spec"]["storageClassName"] = self._rng.choice(("now", "", "gone"))
         elif self._maybe(0.2):
             self._bind(claim)

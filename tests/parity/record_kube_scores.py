@@ -18,8 +18,8 @@ from extender.testing.questions import questions
 
 VERSION = "k8s.io/kubernetes v1.36.1"
 RECORD = Path(__file__).with_name("kube_scores.jsonl.gz")
-SEED, ASKED, KEPT = 2026, 3000, 150
-_LARGEST = 14_000  # bytes of a question
+SEED, ASKED, KEPT = 2026, 3000, 200
+_LARGEST = 18_000  # bytes of a question
 
 
 def features(question: Json, answer: Json) -> set[str]:

@@ -25,7 +25,7 @@ def in_order(answer: Json) -> Json:
 
 def test_the_record_names_its_source() -> None:
     assert HEADER["source"] == "k8s.io/kubernetes v1.36.1"
-    assert len(RECORDED) == 150
+    assert len(RECORDED) == 200
 
 
 @pytest.mark.parametrize("entry", RECORDED, ids=IDS)
@@ -41,7 +41,7 @@ SCORERS = (
 )  # fmt: skip
 FILTERS = (
     "PreFilter", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
-    "PodTopologySpread", "InterPodAffinity",
+    "PodTopologySpread", "InterPodAffinity", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
 )  # fmt: skip
 
 
