@@ -156,7 +156,7 @@ def read_pod(path: str) -> tuple[Found, Pod]:
 
 def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
     """Nodes, pods on them and what else filters and scorers look at; other kinds are passed over, and the pod itself too."""
-    mirror = Mirror(scheduler_names=())
+    mirror = Mirror(scheduler_names=(pod.spec.scheduler_name,))
     for found in load(paths).found:
         kind = kind_of(found.manifest)
         obj = _in_namespace(found.manifest) if kind.namespaced else found.manifest
@@ -168,7 +168,6 @@ def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
             raise found.refuse(error) from None
     if not mirror.nodes.exists.any():
         raise UsageError(f"no Node in {', '.join(paths)}: a pod is judged on nodes")
-    mirror.scheduler_names = frozenset((pod.spec.scheduler_name,))
     return mirror
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from extender.actions import ACTIONS
 from extender.api import labels
-from extender.api.meta import NODE, POD, POD_GROUP, PV, PVC, QUEUE, STORAGE_CLASS, Json, Key, uid_of
+from extender.api.meta import NODE, POD, POD_GROUP, PV, PVC, QUEUE, STORAGE_CLASS, Json, Key, Kind, uid_of
 from extender.api.volume import NO_PROVISIONER
 from extender.cluster.clock import SystemClock
 from extender.cluster.kubernetes import KubernetesCluster
@@ -28,7 +28,7 @@ BY_HAND, MADE = "by-hand", "made-by-the-test"
 @pytest.fixture(scope="module")
 def storage(kubernetes: KubernetesCluster) -> Iterator[None]:
     """Two nodes, two volumes on the second, a class for them and one whose volumes are made."""
-    made = [(NODE, node(name).cpu(9).memory("8Gi")) for name in NODES]
+    made: list[tuple[Kind, Json]] = [(NODE, node(name).cpu(9).memory("8Gi")) for name in NODES]
     made += [(STORAGE_CLASS, storage_class(BY_HAND, NO_PROVISIONER)), (STORAGE_CLASS, storage_class(MADE, "made.test"))]
     disks = [volume(name, size).of(BY_HAND).only_on("disk-2") for name, size in (("disk-a", "2Gi"), ("disk-b", "5Gi"))]
     made += [(PV, disk.with_("spec.local", {"path": "/x"})) for disk in disks]
