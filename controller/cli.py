@@ -19,6 +19,7 @@ from controller.manager import COMPONENT, Manager
 from controller.metrics import ON_REQUEST, WAITING_REQUESTS, samples
 from controller.reconciler import DEFAULT_SCHEDULERS, MAX_REQUEUE, Settings
 from controller.selection import DEFAULT, chosen
+from controller.sharding import DEFAULT_FLAGS, ShardFlags
 from controller.writing import Apply, harmless
 from extender.api.errors import ClusterError, PumiceError, UsageError
 from extender.api.meta import Key
@@ -46,7 +47,6 @@ from extender.cluster.serving import HttpServer
 PROGRAM = COMPONENT
 BACKOFF = 5.0  # seconds to wait where the API server does not answer at the start
 _POOL = "workers of all controllers; the largest of the --worker-threads flags counts"
-_BY_MAP = "the ConfigMap says it"
 _CRON = "cronjob-controller"
 _LEADER, _SERVING = LeaderOptions(leader_elect_resource_name=PROGRAM), ServingOptions(listen_address=":8081")
 
@@ -69,9 +69,10 @@ class Options:
     enable_per_job_metrics: bool = flag(False, "show metrics with the names of jobs, which grow with them")
     sharding_configmap: str = flag("volcano-sharding-configmap", "ConfigMap with the configuration of node shards")
     sharding_configmap_namespace: str = flag(NAMESPACE, "its namespace")
-    scheduler_configs: tuple[str, ...] = flag((), "deprecated: shards", kind=LIST, unused=_BY_MAP)
-    shard_sync_period: float = flag(60.0, "pause between two assignments of shards", kind=DURATION, unused=_BY_MAP)
-    enable_node_event_trigger: bool = flag(True, "assign when a node's load changes", unused=_BY_MAP)
+    scheduler_configs: tuple[str, ...] = flag(DEFAULT_FLAGS, "shards where there is no ConfigMap: name:type:minUtil:maxUtil:"
+                                              "preferWarmup:minNodes:maxNodes, parted by commas", kind=LIST)  # fmt: skip
+    shard_sync_period: float = flag(60.0, "pause between two assignments of shards where there is no ConfigMap", kind=DURATION)
+    enable_node_event_trigger: bool = flag(True, "assign when nodes come, go or fill, too, where there is no ConfigMap")
     client: ClientOptions = field(default=ClientOptions(), metadata=group("API server"))
     leader: LeaderOptions = field(default=_LEADER, metadata=group("leader election"))
     serving: ServingOptions = field(default=_SERVING, metadata=group("health and metrics"))
@@ -90,8 +91,13 @@ class Options:
         self.leader.check()
         self.serving.check()
         chosen(self.words)
+        self.shard_flags.conf()
         if self.workers < 1:
             raise UsageError("--worker-threads: there must be at least one worker")
+
+    @property
+    def shard_flags(self) -> ShardFlags:
+        return ShardFlags(self.scheduler_configs, self.shard_sync_period, self.enable_node_event_trigger)
 
     @property
     def workers(self) -> int:
@@ -108,6 +114,7 @@ class Options:
             workload_support=self.gates.enabled("WorkLoadSupport"),
             configuration=Key(namespace, f"{release}-controller-configmap"),
             sharding=Key(self.sharding_configmap_namespace, self.sharding_configmap),
+            shard_flags=self.shard_flags,
             workers=self.workers,
         )
 

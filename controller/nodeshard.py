@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.reconciler import Decision, Lookup, PlainController, Settings, Stage
-from controller.sharding import KEY, NodeSeen, ShardingConf, assign, from_flags, from_yaml, moved_enough
+from controller.sharding import KEY, NodeSeen, ShardingConf, assign, from_yaml, moved_enough
 from controller.store import Change
 from extender.api import quantity
 from extender.api.errors import ConfError
@@ -112,8 +112,9 @@ class ShardingController(PlainController):
     def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
         self._configuration = settings.sharding
-        self._conf = from_flags()
+        self._conf = settings.shard_flags.conf()
         self._use = NodeUse()
+        self._began = False  # the first assignment does not wait for the end of a period
         self._seen: dict[str, float] = {}  # utilisation when the shards were last worked out
 
     def only(self, kind: Kind) -> Key | None:
@@ -122,10 +123,10 @@ class ShardingController(PlainController):
     def observe(self, change: Change, now: Time) -> Iterable[Hashable | tuple[Hashable, Time]]:
         if change.kind == POD:
             node = self._use.look_at(change.key, change.new)
-            if node and self._filled(node):
+            if node and self._listens() and self._filled(node):
                 yield Reassign(), now + SOON
         elif change.kind == NODE:
-            if change.old is None or change.new is None or labels_of(change.old) != labels_of(change.new):
+            if self._listens() and (change.old is None or change.new is None or labels_of(change.old) != labels_of(change.new)):
                 yield Reassign(), now + SOON
         elif change.kind == CONFIG_MAP:
             if change.key == self._configuration:
@@ -133,6 +134,9 @@ class ShardingController(PlainController):
                 yield Reassign()
         elif change.old is None or change.new is None:
             yield Reassign()
+
+    def _listens(self) -> bool:
+        return self._conf.on_events or not self._began
 
     def _configure(self, config_map: Json | None) -> None:
         """Live; what cannot be used leaves the last good configuration in force, and so does its deletion."""
@@ -150,6 +154,7 @@ class ShardingController(PlainController):
         return use is not None and abs(use - self._seen.get(name, use)) > MUCH
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+        self._began = True
         stored = self._store.all(NODE)
         nodes = [NodeSeen(key.name, labels_of(stored[key]), self._use.of(stored[key])) for key in sorted(stored)]
         self._seen = {node.name: node.utilisation for node in nodes if node.utilisation is not None}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from controller.sharding import ShardFlags
 from controller.store import Change, Index, Store
 from extender.api.errors import PumiceError
 from extender.api.meta import Json, Key, Kind, Time
@@ -72,6 +73,7 @@ class Settings:
     workload_support: bool = True
     configuration: Key = CONFIGURATION
     sharding: Key = SHARDING
+    shard_flags: ShardFlags = field(default_factory=ShardFlags)
     workers: int = 3
     make_keys: Callable[[], tuple[str, str]] | None = field(default=None, repr=False)  # for tests: an RSA pair takes long
 

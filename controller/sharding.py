@@ -101,8 +101,24 @@ class SchedulerShard:
 
 @dataclass(frozen=True, slots=True)
 class ShardingConf:
+    """`on_events`: nodes that come, go or fill are a reason to assign anew, not only the end of a period."""
+
     schedulers: Sequence[SchedulerShard]
     period: float = PERIOD
+    on_events: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFlags:
+    """What the flags say; a ConfigMap comes before them."""
+
+    schedulers: tuple[str, ...] = DEFAULT_FLAGS  # --scheduler-configs
+    period: float = PERIOD  # --shard-sync-period
+    on_events: bool = True  # --enable-node-event-trigger
+
+    def conf(self) -> ShardingConf:
+        """Raises ConfError."""
+        return from_flags(self.schedulers, self.period, on_events=self.on_events)
 
 
 def assign(conf: ShardingConf, nodes: Sequence[NodeSeen]) -> dict[str, list[str]]:
@@ -127,7 +143,7 @@ def moved_enough(now: Sequence[str], wanted: Sequence[str]) -> bool:
     return len(now) != len(wanted) or new >= max(1, len(wanted) // 10)
 
 
-def from_flags(flags: Sequence[str] = DEFAULT_FLAGS) -> ShardingConf:
+def from_flags(flags: Sequence[str] = DEFAULT_FLAGS, period: float = PERIOD, *, on_events: bool = True) -> ShardingConf:
     """--scheduler-configs: name:type:min_util:max_util:prefer_warmup:min_nodes:max_nodes. Raises ConfError."""
     entries = []
     for flag in flags:
@@ -138,7 +154,7 @@ def from_flags(flags: Sequence[str] = DEFAULT_FLAGS) -> ShardingConf:
         entry: dict[str, Any] = dict(zip(names, words, strict=True))
         entry["preferWarmupNodes"] = words[4] == "true"
         entries.append(entry)
-    return _conf(entries, PERIOD)
+    return _conf("--scheduler-configs", entries, period, on_events=on_events)
 
 
 def from_yaml(text: str) -> ShardingConf:
@@ -153,23 +169,28 @@ def from_yaml(text: str) -> ShardingConf:
         period = seconds(document["shardSyncPeriod"], "shardSyncPeriod") if "shardSyncPeriod" in document else PERIOD
     except InvalidObject as error:
         raise ConfError(f"{KEY}: {error}") from None
-    return _conf(document.get("schedulerConfigs") or [], period)
+    on_events = document.get("enableNodeEventTrigger", True)
+    if not isinstance(on_events, bool):
+        raise ConfError(f"{KEY}: enableNodeEventTrigger: must be true or false, not {on_events!r}")
+    return _conf(f"{KEY}: schedulerConfigs", document.get("schedulerConfigs") or [], period, on_events=on_events)
 
 
-def _conf(entries: Sequence[Mapping[str, Any]], period: float) -> ShardingConf:
+def _conf(source: str, entries: Sequence[Mapping[str, Any]], period: float, *, on_events: bool) -> ShardingConf:
     if not entries:
-        raise ConfError(f"{KEY}: schedulerConfigs: at least one scheduler is needed")
-    return ShardingConf([_scheduler(entry) for entry in entries], period)
+        raise ConfError(f"{source}: at least one scheduler is needed")
+    if period <= 0:
+        raise ConfError(f"{source}: the pause between two assignments must be more than 0, not {period:g} s")
+    return ShardingConf([_scheduler(source, entry) for entry in entries], period, on_events)
 
 
-def _scheduler(entry: Mapping[str, Any]) -> SchedulerShard:
+def _scheduler(source: str, entry: Mapping[str, Any]) -> SchedulerShard:
     name = str(entry.get("name") or "")
     if not name:
-        raise ConfError(f"{KEY}: schedulerConfigs: a scheduler has no name")
+        raise ConfError(f"{source}: a scheduler has no name")
     try:
         return SchedulerShard(name, [_policy(each) for each in _listed(entry)])
-    except (ValueError, TypeError) as error:
-        raise ConfError(f"{KEY}: scheduler {name}: {error}") from None
+    except (ValueError, TypeError, ConfError) as error:
+        raise ConfError(f"{source}: scheduler {name}: {error}") from None
 
 
 def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -191,7 +212,7 @@ def _listed(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _policy(listed: Mapping[str, Any]) -> tuple[Policy, float]:
     name, weight = str(listed.get("name") or ""), float(listed.get("weight") or 1)
     if name not in POLICIES:
-        raise ConfError(f"{KEY}: there is no policy '{name}'{nearest(name, POLICIES)}")
+        raise ConfError(f"there is no policy '{name}'{nearest(name, POLICIES)}")
     if weight < 0:
-        raise ConfError(f"{KEY}: policy {name}: the weight {weight} is below zero")
+        raise ConfError(f"policy {name}: the weight {weight} is below zero")
     return POLICIES[name](listed.get("arguments") or {}), weight

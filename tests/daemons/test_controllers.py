@@ -10,6 +10,7 @@ import pytest
 
 from controller.cli import PROGRAM, Assembled, Options, assemble
 from controller.reconciler import Settings
+from controller.sharding import ShardFlags
 from extender.api.errors import ConfError, PumiceError, Unavailable, UsageError
 from extender.api.meta import JOB, LEASE, NAMESPACE, POD, POD_GROUP, QUEUE, Key, Kind
 from extender.cluster.clock import SystemClock
@@ -159,6 +160,12 @@ SETTINGS: dict[str, tuple[list[str], dict[str, str], str, object]] = {
     "no workloads": (["--feature-gates=WorkLoadSupport=false"], {}, "workload_support", False),
     "workers": (["--worker-threads=8"], {}, "workers", 8),
     "the release": ([], RELEASE, "configuration", Key("ns", "r-controller-configmap")),
+    "shards by flags": (
+        ["--scheduler-configs=a:volcano:0:1:false:0:0", "--shard-sync-period=5s", "--enable-node-event-trigger=false"],
+        {},
+        "shard_flags",
+        ShardFlags(("a:volcano:0:1:false:0:0",), 5.0, False),
+    ),
     "shards": (["--sharding-configmap=s", "--sharding-configmap-namespace=ns"], {}, "sharding", Key("ns", "s")),
 }
 
@@ -171,6 +178,9 @@ def test_settings(argv: list[str], environ: dict[str, str], name: str, want: obj
 
 WRONG: dict[str, tuple[list[str], type[PumiceError], str]] = {
     "no such controller": (["--controllers=job-contoller"], ConfError, "did you mean 'job-controller'?"),
+    "a shard that is none": (["--scheduler-configs=a:volcano:0"], ConfError, "'a:volcano:0' has 3 parts, not 7"),
+    "a shard without a range": (["--scheduler-configs=a:volcano:x:1:false:0:0"], ConfError, "--scheduler-configs: scheduler a"),
+    "no pause": (["--shard-sync-period=0s"], ConfError, "must be more than 0"),
     "twice": (["--controllers=job-controller,-job-controller"], ConfError, "more than once"),
     "no workers": ([f"--worker-threads{each}=0" for each in ("", "-for-cronjob", "-for-podgroup", "-for-queue", "-for-gc")],
                    UsageError, "at least one worker"),

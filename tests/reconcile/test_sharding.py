@@ -7,7 +7,7 @@ import pytest
 from controller.manager import Manager
 from controller.nodeshard import ShardingController
 from controller.reconciler import Settings
-from controller.sharding import NodeSeen, assign, from_flags, from_yaml, moved_enough
+from controller.sharding import NodeSeen, ShardFlags, assign, from_flags, from_yaml, moved_enough
 from extender.api.errors import ConfError
 from extender.api.meta import CONFIG_MAP, NODE, NODE_SHARD, POD, Json, Key
 from extender.cluster.clock import VirtualClock
@@ -52,6 +52,8 @@ WRONG = {
     "no range": (conf("{name: a, cpuUtilizationMin: 0.8, cpuUtilizationMax: 0.2}"), "no range"),
     "a weight below zero": (conf("{name: a, policies: [{name: warmup, weight: -1}]}"), "below zero"),
     "no YAML": ("{", "sharding.yaml"),
+    "no switch": ("enableNodeEventTrigger: 3\n" + conf("{name: a}"), "enableNodeEventTrigger: must be true or false"),
+    "no pause": ("shardSyncPeriod: 0s\n" + conf("{name: a}"), "more than 0"),
     "no duration": ("shardSyncPeriod: soon\n" + conf("{name: a}"), "shardSyncPeriod"),
 }
 
@@ -82,11 +84,11 @@ def node(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"capacity": room, "allocatable": room}}
 
 
-def running() -> tuple[VirtualClock, MemoryCluster, Manager]:
+def running(flags: ShardFlags = ShardFlags()) -> tuple[VirtualClock, MemoryCluster, Manager]:  # noqa: B008
     clock = VirtualClock(1e9)
     cluster = MemoryCluster(clock)
     cluster.load([node("n1"), node("n2")])
-    manager = Manager(cluster, clock, Settings(), [ShardingController()])
+    manager = Manager(cluster, clock, Settings(shard_flags=flags), [ShardingController()])
     manager.start()
     clock.sleep(1)
     manager.step()
@@ -121,6 +123,19 @@ def test_a_new_node_is_assigned() -> None:
     manager.step()
     names = sorted(obj["metadata"]["name"] for obj in cluster.list(NODE_SHARD).objects)
     assert (shard(cluster, "volcano"), names) == (["n1", "n2", "n3"], ["agent-scheduler", "volcano"])
+
+
+def test_without_events_it_waits_for_the_end_of_the_period() -> None:
+    """By the flags, as long as no ConfigMap says it."""
+    clock, cluster, manager = running(ShardFlags(("mine:volcano:0:1:false:0:0",), 5.0, on_events=False))
+    cluster.create(NODE, node("n3"))
+    held = []
+    for pause in (0.3, 5.0):
+        manager.step()
+        clock.sleep(pause)
+        manager.step()
+        held.append(shard(cluster, "mine"))
+    assert held == [["n1", "n2"], ["n1", "n2", "n3"]]
 
 
 def test_the_last_good_configuration_stays() -> None:
