@@ -30,6 +30,7 @@ class Members:
     tasks: IntM  # (M,) rows of the task table
     best_effort: BoolN  # (M,)
     role: IntM  # (M,)
+    roles: tuple[str, ...]  # by role code; empty where they do not bind
     role_minimum: IntM  # by role code; empty where the roles do not bind
     part: IntM  # (M,)
     part_size: IntM  # by part: how many of its tasks make it ready
@@ -51,6 +52,7 @@ class Members:
             tasks=np.array(tasks, dtype=np.intp),
             best_effort=np.array([ssn.shape_of(task).best_effort for task in tasks], dtype=bool),
             role=np.array([code.get(ssn.tasks.role[task], -1) for task in tasks], dtype=np.intp),
+            roles=tuple(roles),
             role_minimum=np.array(list(roles.values()), dtype=np.intp),
             part=np.array([part_of.get(task, -1) for task in tasks], dtype=np.intp),
             part_size=np.array([part.min_available for part in parts], dtype=np.intp),

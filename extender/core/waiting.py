@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from extender.core import status as st
 from extender.core.axis import IntR
+from extender.core.members import Members
 from extender.core.never import gang_too_large, members_too_large, with_sizes
 from extender.core.reasons import FitErrors, Reason, Waiting, merged, no_room
 from extender.core.session import Session
@@ -149,21 +152,43 @@ def _is_room(cause: str) -> bool:
 
 def _fit(ssn: Session, job: int) -> int:
     """How many tasks have a node, or had one in the last attempt before it was given up for want of the others."""
-    return ssn.ready_count(job) + sum(
-        1
+    return ssn.ready_count(job) + len(_fitting(ssn, job))
+
+
+def _fitting(ssn: Session, job: int) -> list[int]:
+    """Tasks that are not ready and have, or had, a node."""
+    return [
+        task
         for task in ssn.jobs.pending_tasks[job]
         if ssn.task_status[task] == st.PIPELINED
         or (ssn.task_status[task] == st.PENDING and ssn.last_transaction.get(task, (st.PENDING, -1, False))[0] != st.PENDING)
-    )
+    ]
 
 
 def _lack(ssn: Session, job: int) -> str:
-    """`gang of 8: 5 fit, 3 lack a node; `, or nothing for a single pod."""
-    minimum = int(ssn.jobs.min_available[job])
-    if minimum <= 1 or ssn.ready_count(job) >= minimum:
-        return ""
-    fit = _fit(ssn, job)
-    return f"gang of {minimum}: {fit} fit, {max(minimum - fit, 0)} lack a node; "
+    """`gang of 8: 5 fit, 3 lack a node; `, or what it has too few of though they are enough in all; nothing for a single pod."""
+    minimum, fit = int(ssn.jobs.min_available[job]), _fit(ssn, job)
+    if fit < minimum:
+        return f"gang of {minimum}: {fit} fit, {minimum - fit} lack a node; " if minimum > 1 else ""
+    short = _short_of(ssn, job)
+    if short:
+        return f"gang of {minimum}: {fit} fit, but {', '.join(short)}; "
+    return f"gang of {minimum}: {fit} fit, 0 lack a node; " if minimum > 1 and ssn.ready_count(job) < minimum else ""
+
+
+def _short_of(ssn: Session, job: int) -> list[str]:
+    """Roles and sub-groups of which fewer fit than the job needs."""
+    members, group = Members.of(ssn, job), ssn.jobs.group[job]
+    if members is None or group is None:
+        return []
+    fit = members.counted(ssn, st.IS_READY, pending_best_effort=True) | np.isin(members.tasks, _fitting(ssn, job))
+    lacks = zip(members.roles, members.role_minimum.tolist(), members.role_lacks(fit).tolist(), strict=True)
+    short = [f"only {least - lack} of {least} {role}" for role, least, lack in lacks if lack]
+    whole = np.bincount(members.part_policy[members.part_lacks(fit) == 0], minlength=len(members.policy_minimum))
+    for policy, least, have in zip(group.spec.sub_group_policy or (), members.policy_minimum, whole, strict=True):
+        if have < least:
+            short.append(f"only {have} of {least} sub-groups {policy.name}")
+    return short
 
 
 def gang_text(ssn: Session, job: int, why: Waiting | None) -> str:

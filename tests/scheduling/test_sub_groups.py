@@ -107,6 +107,30 @@ def test_room_that_is_promised_to_a_sub_group_is_nobody_elses() -> None:
     assert statuses["late-0"] == "Pending"
 
 
+SHORT: dict[str, tuple[Sequence[Json], str]] = {
+    "too few pods fit": ([group(4, size=2, minimum=2), *part("a", 2), *part("b", 2)], "gang of 4: 3 fit, 1 lack a node; "),
+    "enough pods, too few sub-groups": (
+        [group(2, size=2, minimum=2), *part("a", 2), *part("b", 2)], "gang of 2: 3 fit, but only 1 of 2 sub-groups p; ",
+    ),
+    "a single one that lacks members": (
+        [group(1, size=4, minimum=1), *part("a", 4)], "gang of 1: 3 fit, but only 0 of 1 sub-groups p; ",
+    ),
+    "enough pods, too few of a role": (
+        [podgroup("g").members(3, {"w": 2, "ps": 1}).phase("Inqueue"), *(task(f"w-{i}", "g").role("w").cpu(1) for i in range(3)),
+         task("x", "g").role("ps").cpu(3).priority(-1)], "gang of 3: 3 fit, but only 0 of 1 ps; ",
+    ),
+    "a sub-group more than it needs": ([group(2, size=2, minimum=1), *part("a", 2), *part("b", 2)], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("objects", "want"), SHORT.values(), ids=SHORT)
+def test_why_it_waits_says_what_it_has_too_few_of(objects: Sequence[Json], want: str) -> None:
+    """On a node with room for three, beside one that is full."""
+    taken = [held("x-0", 5, "n1")]
+    result = schedule(snapshot((queue(), *nodes(3, 5), *taken, *objects)), conf_of([[Priority, Gang]]), NOW)
+    assert [waiting.message.partition("0/")[0] for waiting in result.waiting if waiting.job == "default/g"] == [want]
+
+
 # --- HyperNodes ---------------------------------------------------------------------------------------------------------
 
 RACKS = {"n0": "r0", "n1": "r0", "n2": "r1", "n3": "r1"}
