@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from extender.api.meta import Json
+from extender.cli import Options
 from extender.cluster.flags import parse
 from extender.cluster.options import LeaderOptions
 from tests.controlplane.plane import Plane
@@ -74,7 +75,7 @@ def test_its_version_is_ours() -> None:
 def test_its_files_are_those_of_the_other_manifests(folder: str) -> None:
     """Links, so that nothing is written twice."""
     linked = {file.name: file.resolve() for file in (CHART / "files" / folder).iterdir()}
-    apart = {"sharding-controllers.yaml", "sharding-scheduler.yaml"} if folder == "rbac" else set()
+    apart = {"extender.yaml", "sharding-controllers.yaml", "sharding-scheduler.yaml"} if folder == "rbac" else set()
     assert {name: file for name, file in linked.items() if name not in apart} == {
         file.name: file for file in (MANIFESTS / folder).glob("*.yaml") if file.name != "kustomization.yaml"
     }
@@ -202,6 +203,40 @@ def test_beside_volcano_nothing_has_its_names(helm: Helm) -> None:
     assert not [str(each) for each in certs if "volcano-admission" in str(each)]
 
 
+EXTENDED = "--set=crds.install=false,extender.enabled=true"
+
+
+def test_the_extender_of_the_chart_is_that_of_kustomize(helm: Helm, programs: Path) -> None:
+    """Where a Deployment says what it means: what the program understands, who places it, which files it has."""
+    made = [obj for obj in helm.rendered(*AS_IN_BASE, EXTENDED) if "extender" in obj["metadata"]["name"]]
+    wanted = [obj for obj in built(programs, MANIFESTS / "overlays" / "extender") if "extender" in obj["metadata"]["name"]]
+    assert sorted(obj["kind"] for obj in made) == sorted(obj["kind"] for obj in wanted)
+    rights, theirs = granted(made), granted(wanted)
+    assert {each for each in rights if isinstance(each, Need)} == {each for each in theirs if isinstance(each, Need)}
+    (ours,), (base,) = ([spec for _, spec in pods(objs)] for objs in (made, wanted))
+    assert (ours["schedulerName"], ours["volumes"]) == (base["schedulerName"], base["volumes"])
+    options = [parse(Options(), words[1:] if words[0] == "vc-scheduler" else words, {}, "").options
+               for words in (arguments(spec["containers"][0], ENVIRON) for spec in (ours, base))]  # fmt: skip
+    for each in options:
+        each.check()
+    assert options[0].extender == options[1].extender
+
+
+def test_the_extender_is_asked_where_it_is_served(helm: Helm) -> None:
+    objs = helm.rendered(*AS_IN_BASE, EXTENDED + ",extender.port=9000")
+    service = of_kind(objs, "Service")["volcano-extender-service"]["spec"]["ports"]
+    (container,) = of_kind(objs, "Deployment")["volcano-extender"]["spec"]["template"]["spec"]["containers"]
+    assert [(port["port"], port["targetPort"]) for port in service] == [(9000, "extender")]
+    assert {"name": "extender", "containerPort": 9000} in container["ports"]
+    assert parse(Options(), arguments(container, ENVIRON), {}, "").options.extender.extender_address == ":9000"
+
+
+def test_the_extender_needs_who_places_it(helm: Helm) -> None:
+    done = helm.tried("template", "volcano", str(CHART), EXTENDED + ",scheduler.enabled=false")
+    assert done.returncode != 0
+    assert "extender.enabled needs scheduler.enabled" in done.stderr
+
+
 def test_a_budget_says_one_of_two_things(helm: Helm) -> None:
     """Both in one are refused by an API server; and nobody can drain a node where one replica must stay."""
     flags = "--set=crds.install=false,scheduler.podDisruptionBudget.minAvailable=50%,admission.replicas=1"
@@ -219,10 +254,10 @@ def test_with_resource_groups_all_pods_are_sent(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize("flags", [
-    (), ("--set=certManager.enabled=true",),
+    (), ("--set=certManager.enabled=true",), (EXTENDED,),
     ("--set=networkPolicy.enabled=true,controllers.controllers=*,metrics.serviceMonitor.enabled=true,"
      "metrics.prometheusRule.enabled=true",),
-], ids=["defaults", "cert-manager", "all"])  # fmt: skip
+], ids=["defaults", "cert-manager", "extender", "all"])  # fmt: skip
 def test_an_api_server_takes_what_the_chart_makes(plane: Plane, helm: Helm, flags: tuple[str, ...]) -> None:
     plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": "volcano-system"}})
     objs = [obj for obj in helm.rendered(*AS_IN_BASE, *flags) if not obj["apiVersion"].startswith(FOREIGN)]

@@ -44,6 +44,7 @@
       "scheduler" (dict "app" "volcano-scheduler" "program" "vc-scheduler")
       "controllers" (dict "app" "volcano-controller" "program" "vc-controller-manager")
       "admission" (dict "app" "volcano-admission" "program" "vc-webhook-manager")
+      "extender" (dict "app" "vc-extender" "program" "vc-scheduler")
       "certs" (dict "app" "volcano-certs" "program" "vc-certs") -}}
 {{- $names := get $known $key -}}
 {{- $c := get $v $key -}}

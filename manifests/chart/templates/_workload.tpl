@@ -1,5 +1,5 @@
 {{/* The Deployment of a program with its account, budget and policy.
-     Argument: dict of root, p (pumice.program), args, ports, mounts, volumes, env, checksum, probes, configured. */}}
+     Argument: dict of root, p (pumice.program), args, ports, volumes, env, schedulerName. */}}
 {{- define "pumice.workload" -}}
 {{- $root := .root -}}
 {{- $p := .p -}}
@@ -50,6 +50,9 @@ spec:
     spec:
       serviceAccountName: {{ $p.account }}
       automountServiceAccountToken: true
+      {{- with .schedulerName }}
+      schedulerName: {{ . }}
+      {{- end }}
       priorityClassName: {{ $p.c.priorityClassName | default $p.v.priorityClassName }}
       terminationGracePeriodSeconds: 30
       {{- with $p.v.imagePullSecrets }}
@@ -233,9 +236,11 @@ data:
 {{- $text := .root.Files.Get (printf "files/rbac/%s.yaml" .file)
       | replace "volcano-admission-secret" $p.v.admission.secretName
       | replace "volcano-admission-service-" (printf "%s-" $p.v.admission.configurationPrefix)
-      | replace "volcano-controller-configmap" (printf "%s-controller-configmap" $p.full) -}}
+      | replace "volcano-controller-configmap" (printf "%s-controller-configmap" $p.full)
+      | replace "name: vc-extender" (printf "name: %s" $p.name) -}}
 {{- range $n, $document := regexSplit "(?m)^---$" $text -1 }}
 {{- $obj := fromYaml $document }}
+{{- if has $obj.kind (list "ClusterRole" "ClusterRoleBinding" "Role" "RoleBinding") }}
 {{- $_ := set $obj.metadata "name" ($obj.metadata.name | replace "volcano-" (printf "%s-" $p.full)) }}
 {{- $_ := set $obj.metadata "labels" $labels }}
 {{- if hasKey $obj.metadata "namespace" }}{{ $_ := set $obj.metadata "namespace" $p.namespace }}{{ end }}
@@ -248,5 +253,6 @@ data:
 {{- end }}
 ---
 {{ toYaml $obj }}
+{{- end }}
 {{- end }}
 {{- end -}}
