@@ -69,6 +69,7 @@ STORAGE_CLASS = Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", F
 CSI_NODE = Kind("storage.k8s.io", "v1", "CSINode", "csinodes", False, False)
 CSI_DRIVER = Kind("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False, False)
 CSI_STORAGE_CAPACITY = Kind("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities", status_subresource=False)
+VOLUME_ATTACHMENT = Kind("storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", namespaced=False)
 RESOURCE_CLAIM = Kind("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
 RESOURCE_CLAIM_TEMPLATE = Kind("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", True, False)
 RESOURCE_SLICE = Kind("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", False, False)
@@ -95,7 +96,8 @@ COLOCATION = Kind("config.volcano.sh", "v1alpha1", "ColocationConfiguration", "c
 KINDS: tuple[Kind, ...] = (
     POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, PVC, PV, RESOURCE_QUOTA, SERVICE_ACCOUNT,
     REPLICATION_CONTROLLER, PRIORITY_CLASS, PDB, NETWORK_POLICY, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET,
-    BATCH_JOB, BATCH_CRON_JOB, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_STORAGE_CAPACITY, RESOURCE_CLAIM,
+    BATCH_JOB, BATCH_CRON_JOB, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_STORAGE_CAPACITY,
+    VOLUME_ATTACHMENT, RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_CLASS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, LEASE, JOB,
     CRON_JOB, COMMAND, POD_GROUP, QUEUE, JOB_FLOW, JOB_TEMPLATE, HYPER_NODE, NUMATOPOLOGY, NODE_SHARD, COLOCATION,
 )  # fmt: skip

@@ -212,6 +212,23 @@ class CsiNode(View, frozen=True):
     spec: CsiNodeSpec = CsiNodeSpec()
 
 
+class AttachedVolume(View, frozen=True):
+    persistent_volume_name: str | None = None
+
+
+class AttachmentSpec(View, frozen=True):
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachedVolume = AttachedVolume()
+
+
+class VolumeAttachment(View, frozen=True):
+    """A volume that a driver has attached to a node, or is about to; it may outlive the pods that used it."""
+
+    metadata: Metadata = Metadata()
+    spec: AttachmentSpec = AttachmentSpec()
+
+
 class CsiDriverSpec(View, frozen=True):
     storage_capacity: bool | None = None
 

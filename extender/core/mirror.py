@@ -30,7 +30,15 @@ from extender.api.pod import Pod, sized
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view
-from extender.api.volume import CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from extender.api.volume import (
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from extender.api.workload import ReplicaSet, ReplicationController, StatefulSet
 from extender.core import status as st
 from extender.core.assumed_facts import AssumedFacts
@@ -371,6 +379,7 @@ _FACTS: dict[Kind, type[View]] = {
     meta.CSI_NODE: CsiNode,
     meta.CSI_DRIVER: CsiDriver,
     meta.CSI_STORAGE_CAPACITY: CsiStorageCapacity,
+    meta.VOLUME_ATTACHMENT: VolumeAttachment,
 }
 _CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
     meta.NODE: (Node, Mirror.node_changed),
@@ -387,6 +396,7 @@ _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
 # Claims, devices and volumes are followed where the configuration asks for it (Conf.kinds).
 VOLUMES: tuple[Kind, ...] = (
     meta.PV, meta.PVC, meta.STORAGE_CLASS, meta.CSI_NODE, meta.CSI_DRIVER, meta.CSI_STORAGE_CAPACITY,
+    meta.VOLUME_ATTACHMENT,
 )  # fmt: skip
 _ALWAYS = tuple(kind for kind in _FACTS if kind.group != meta.RESOURCE_CLAIM.group and kind not in VOLUMES)
 FOLLOWED: tuple[Kind, ...] = (*_ALWAYS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from extender.actions import ACTIONS
 from extender.api import labels, meta
 from extender.api.meta import Json, Key
-from extender.api.operations import Bind, ClaimsBound, Patch
+from extender.api.operations import Bind, ClaimsBound, Evict, Patch
 from extender.core import conf as configuration
 from extender.core.conf import Conf
 from extender.core.mirror import Mirror
@@ -22,7 +22,7 @@ from extender.core.reasons import Reason
 from extender.core.scheduling import Result, schedule
 from extender.core.snapshot import Snapshot
 from extender.plugins import PLUGINS
-from extender.testing.builders import Built, node, podgroup, queue, task
+from extender.testing.builders import Built, node, podgroup, priority_class, queue, task
 from extender.testing.storage import (
     FAST,
     LOCAL,
@@ -306,6 +306,16 @@ def test_attached_volumes_are_counted() -> None:
     assert sorted(nodes(result)) == ["t-a", "t-b", "t-c"]
 
 
+def test_what_is_attached_still_counts() -> None:
+    """A volume whose pods have gone, until it is detached; one that comes back to its node costs nothing."""
+    own = [obj for name in "ab" for obj in bound(name, volume(name).csi())]
+    attached = Built(meta.VOLUME_ATTACHMENT, "x").with_("spec.attacher", "csi.test").with_("spec.nodeName", "n1")
+    attached.with_("spec.source.persistentVolumeName", "a")
+    pods = [mounts(task(f"t-{name}").cpu(1), name) for name in "ab"]
+    result = session(node("n1").cpu(9), csi_node("n1", 1), *own, attached, podgroup(), *pods)
+    assert list(nodes(result)) == ["t-a"]
+
+
 def test_claims_of_ephemeral_volumes() -> None:
     """Pods with claims of their own are alike; each has its volume made, within what the node can have."""
     pods = [ephemeral(task(f"t-{i}").cpu(1)) for i in range(4)]
@@ -322,6 +332,29 @@ def test_an_ephemeral_volume_has_a_claim_of_its_own() -> None:
     foreign = session(*TWO_NODES, claim("t-own").of(FAST).owned_by(task("u")), podgroup(), ephemeral(task("t")))
     assert 'waiting for ephemeral volume controller to create the persistentvolumeclaim "t-own"' in missing.waiting[0].message
     assert "PVC default/t-own was not created for pod default/t (pod is not owner)" in foreign.waiting[0].message
+
+
+EVICTIONS: dict[str, tuple[list[Json], str, list[str]]] = {
+    "a volume less on the node": (
+        [*bound("a", volume("a").csi()), *bound("b", volume("b").csi()), csi_node("n1", 1)], "b", ["low"],
+    ),
+    "a claim that is for one pod": ([claim("a").modes("ReadWriteOncePod").bound_to("a"), volume("a")], "a", ["low"]),
+    "no eviction makes a volume": ([*bound("a", volume("a")), claim("b")], "b", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("objects", "wanted", "leaving"), EVICTIONS.values(), ids=EVICTIONS)
+def test_who_leaves_for_a_pod_with_volumes(objects: list[Json], wanted: str, leaving: list[str]) -> None:
+    """A pod of low priority mounts `a` on n1, beside one of its gang; the important one takes what it leaves."""
+    there = [mounts(task("low", "one").cpu(1).priority(1).on("n1"), "a"), task("calm", "one").cpu(1).priority(2).on("n1")]
+    comes = mounts(task("high", "two").cpu(1).priority(9), wanted)
+    ranks = [priority_class("minor", 1), priority_class("major", 9)]
+    mirror = mirror_of(node("n1").cpu(4), *ranks, *objects, podgroup("one").priority("minor"), *there,
+                       podgroup("two").priority("major"), comes)  # fmt: skip
+    tiers = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}]}]"
+    preempting = configuration.load(f'actions: "enqueue, allocate, preempt"\n{tiers}', PLUGINS, ACTIONS)
+    result = schedule(Snapshot.build(mirror), preempting, 0.0)
+    assert [operation.pod.name for operation in result.operations if isinstance(operation, Evict)] == leaving
 
 
 # --- what is written --------------------------------------------------------------------------------------------------------

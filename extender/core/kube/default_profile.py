@@ -95,6 +95,8 @@ def _filters(snapshot: Snapshot, cls: TaskClass, wanted_node: str, pods: Neighbo
     nodes, spec = snapshot.nodes, cls.spec
     volumes = VolumeFilter(snapshot, pods)
     yield from _of_the_pod(snapshot, cls, volumes)
+    if volumes.problem(cls) is not None:
+        return
     for plugin, reason, mask in (
         ("NodeUnschedulable", unschedulable.REASON, unschedulable.refused(spec, nodes)),
         ("NodeName", node_name.REASON, node_name.refused(wanted_node, nodes)),

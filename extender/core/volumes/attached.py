@@ -1,6 +1,7 @@
-"""Attached: the volumes of CSI drivers that pods hold on each node, against what the node can have.
+"""Attached: the volumes of CSI drivers that pods hold on each node, or that are attached still, against what it can have.
 
-A volume counts once on a node, however many pods there use it. Source: kube-scheduler v1.36.1, nodevolumelimits/csi.go."""
+A volume counts once on a node, however many pods there use it. Source: kube-scheduler v1.36.1, nodevolumelimits/csi.go, where
+one that is attached and comes with a new pod counts twice."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from extender.api import meta
 from extender.api.pod import Pod
-from extender.api.volume import CsiNode
+from extender.api.volume import CsiNode, VolumeAttachment
 from extender.core.axis import BoolN, IntN
 from extender.core.kube.neighbours import Neighbours
 from extender.core.volumes.needed import is_of, mounts
@@ -51,7 +52,7 @@ class Attached:
         self._neighbours, self._stock = neighbours, stock
         self._limits = _limits(neighbours)
         self._counts: dict[str, IntN] = {driver: np.zeros(len(neighbours.nodes), dtype=np.int64) for driver in self._limits}
-        self._on: dict[VolumeId, Counter[int]] = defaultdict(Counter)  # volume -> node row -> pods
+        self._on: dict[VolumeId, Counter[int]] = defaultdict(Counter)  # volume -> node row -> pods, and whoever else holds it
         self._seen = 0
         self._started = False
 
@@ -88,6 +89,7 @@ class Attached:
             ]
             for task in here[np.isin(tasks.shape[here], mounting)].tolist():
                 self._move(task, int(tasks.node[task]), +1)
+            self._count_attachments()
         moves = self._neighbours.moves
         for i in range(self._seen, len(moves.tasks)):
             self._move(moves.tasks[i], moves.nodes[i], moves.signs[i])
@@ -98,10 +100,22 @@ class Attached:
         if pod is None or not pod.spec.volumes:
             return
         for volume in self.limited(volumes_of(pod, self._stock)):
-            pods = self._on[volume]
-            before = pods[row]
-            pods[row] += sign
-            self._counts[volume.driver][row] += (pods[row] > 0) - (before > 0)
+            self._hold(volume, row, sign)
+
+    def _hold(self, volume: VolumeId, row: int, sign: int) -> None:
+        holders = self._on[volume]
+        before = holders[row]
+        holders[row] += sign
+        self._counts[volume.driver][row] += (holders[row] > 0) - (before > 0)
+
+    def _count_attachments(self) -> None:
+        """Volumes are detached some time after the last pod that used them has gone."""
+        nodes = self._neighbours.nodes.rows
+        for each in self._neighbours.snapshot.facts[meta.VOLUME_ATTACHMENT].values():
+            if isinstance(each, VolumeAttachment) and each.spec.attacher in self._limits and each.spec.node_name in nodes:
+                volume = self._stock.volume(each.spec.source.persistent_volume_name or "")
+                if volume is not None and volume.spec.csi is not None:
+                    self._hold(VolumeId(each.spec.attacher, volume.spec.csi.volume_handle), nodes[each.spec.node_name], +1)
 
 
 def _limits(neighbours: Neighbours) -> dict[str, IntN]:
