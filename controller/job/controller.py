@@ -41,6 +41,7 @@ from extender.api.meta import (
     key_of,
 )
 from extender.api.operations import Create, Delete, Emit, Operation, PatchStatus
+from extender.api.podgroup import same_cause
 from extender.api.queue import Queue
 from extender.api.views import view
 
@@ -119,7 +120,7 @@ class JobController(PlainController):
         request = observe.group_request(change.old, change.new, job, key)
         found: list[Hashable] = [observe.simplest(job, request)] if request is not None and job is not None else []
         message = waiting_message(change.new)
-        if job is not None and message != waiting_message(change.old):
+        if job is not None and not same_cause(message, waiting_message(change.old)):
             found.append(Announce(key, message))
         return found
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import field
 
 from extender.api.selectors import LabelSelector
 from extender.api.views import Metadata, Quantities, View
 
 PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED = "Pending", "Inqueue", "Running", "Unknown", "Completed"
+_FIGURES = re.compile(r"[0-9.]+")
 SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"  # types of conditions
 PHASES = (PENDING, INQUEUE, RUNNING, UNKNOWN, COMPLETED)
 
@@ -58,3 +61,8 @@ class PodGroup(View, frozen=True):
     metadata: Metadata = Metadata()
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
+
+
+def same_cause(message: str, other: str) -> bool:
+    """Do they differ in figures only? These move with every pod; a long queue would be written anew each time."""
+    return _FIGURES.sub("", message) == _FIGURES.sub("", other)

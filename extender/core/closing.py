@@ -15,7 +15,7 @@ from extender.api.claim import ResourceClaim
 from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key, format_time
 from extender.api.operations import Emit, PatchStatus
 from extender.api.pod import Pod
-from extender.api.podgroup import SCHEDULED, UNSCHEDULABLE, PodGroup, PodGroupCondition
+from extender.api.podgroup import SCHEDULED, UNSCHEDULABLE, PodGroup, PodGroupCondition, same_cause
 from extender.api.quantity import canonical, format_nanos
 from extender.core import status as st
 from extender.core.axis import CPU, MEMORY, IntR
@@ -123,10 +123,12 @@ def _phase(ssn: Session, job: int, unschedulable: bool) -> int:
 
 def _admission(ssn: Session, job: int, group: PodGroup, why: Waiting | None) -> list[Json] | None:
     """Of a group that has no tasks yet: its pods are made once it is let in, so this is all that says why there are none."""
-    if ssn.job_phase[job] <= st.PHASE_PENDING and why is not None:
-        return _updated(ssn, group, {UNSCHEDULABLE: ("True", str(why.reason), why.message)})
-    shown = any(condition.type == UNSCHEDULABLE for condition in group.status.conditions or ())
-    return _updated(ssn, group, {UNSCHEDULABLE: ("False", "Admitted", "")}) if shown else None
+    shown = next((condition for condition in group.status.conditions or () if condition.type == UNSCHEDULABLE), None)
+    if ssn.job_phase[job] > st.PHASE_PENDING or why is None:
+        return _updated(ssn, group, {UNSCHEDULABLE: ("False", "Admitted", "")}) if shown is not None else None
+    if shown is not None and (shown.status, shown.reason) == ("True", why.reason) and same_cause(shown.message, why.message):
+        return None
+    return _updated(ssn, group, {UNSCHEDULABLE: ("True", str(why.reason), why.message)})
 
 
 def _conditions(ssn: Session, group: PodGroup, unschedulable: bool, message: str) -> list[Json] | None:

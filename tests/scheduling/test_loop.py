@@ -219,3 +219,20 @@ def test_a_group_without_pods_says_why_it_is_not_let_in(clock: VirtualClock) -> 
         ("Pending", {"type": "Unschedulable", "status": "True", "reason": "NeverFits", "message": why}),
         ("Inqueue", {"type": "Unschedulable", "status": "False", "reason": "Admitted", "message": ""}),
     ]
+
+
+def test_a_long_queue_is_not_written_anew_with_every_pod(clock: VirtualClock) -> None:
+    """Why a group is not let in is written once, though the figures in it move."""
+    cluster = MemoryCluster(clock)
+    cluster.load([queue(), node("n1").cpu(10).memory("8Gi"), podgroup("g").asks(cpu=7).phase("Pending")])
+    cluster.load([podgroup("a").members(0), *(task(f"a-{i}", "a").cpu(3).on("n1") for i in range(2))])
+    loop = Loop(cluster, load(CONF + "  - name: overcommit\n", PLUGINS, ACTIONS), clock)
+    loop.start()
+    loop.step()
+    before = cluster.get(POD_GROUP, Key("default", "g"))
+    cluster.load([task("a-2", "a").cpu(3).on("n1")])
+    cycle = loop.step()
+    assert cycle is not None
+    assert [wait.message for wait in cycle.result.waiting] == ["the cluster taken 1.2 times: cpu 9 used + 7 asked > limit 12"]
+    assert cluster.get(POD_GROUP, Key("default", "g")) == before
+    assert before["status"]["conditions"][0]["reason"] == "NotAdmitted"
