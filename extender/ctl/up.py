@@ -56,11 +56,13 @@ class Plan:
     conf: str = ""
     scheduler_names: tuple[str, ...] = ("volcano",)
     admission: Reached | None = None
+    plugins_dir: str = ""
 
     def scheduler_options(self) -> scheduler.Options:
         return replace(
-            scheduler.Options(), scheduler_conf=self.conf, scheduler_name=self.scheduler_names, leader=self._leader("")
-        )
+            scheduler.Options(), scheduler_conf=self.conf, plugins_dir=self.plugins_dir, scheduler_name=self.scheduler_names,
+            leader=self._leader(""),
+        )  # fmt: skip
 
     def controller_options(self) -> controllers.Options:
         return replace(controllers.Options(), scheduler_name=self.scheduler_names, leader=self._leader(controllers.PROGRAM))
@@ -86,19 +88,21 @@ def where(command: Callable[..., None]) -> Callable[..., None]:
 @click.command("up")
 @where
 @click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes.")
+@click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own, as in docs/plugins.md.")
 @click.option("--scheduler-name", "names", multiple=True, default=("volcano",), show_default=True,
               help="Pods with this schedulerName are ours. May be repeated.")  # fmt: skip
 @click.option(
     "--webhook-url", default="", metavar="HOST:PORT", help="Where the API server reaches this machine; admission is served there."
 )
 @click.option("--without-webhooks", is_flag=True, help="Say nothing about admission being off.")
-def up(kubeconfig: str, context: str, namespace: str, conf: str | None, names: Sequence[str], webhook_url: str,
-       without_webhooks: bool) -> None:  # fmt: skip
+def up(kubeconfig: str, context: str, namespace: str, conf: str | None, plugins_dir: str, names: Sequence[str],
+       webhook_url: str, without_webhooks: bool) -> None:  # fmt: skip
     """Run scheduler, controllers and admission against a cluster until Ctrl-C.
 
     CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
     """
-    plan = Plan(namespace, conf or "", tuple(names), reached(webhook_url) if webhook_url and not without_webhooks else None)
+    admission = reached(webhook_url) if webhook_url and not without_webhooks else None
+    plan = Plan(namespace, conf or "", tuple(names), admission, plugins_dir)
     if not webhook_url and not without_webhooks:
         click.echo("admission is off: the API server must reach this machine for it, say how with --webhook-url HOST:PORT")
     configure()

@@ -334,6 +334,7 @@ def test_a_second_one_says_whom_it_waits_for_and_down_does_not_pull_the_rug(plan
 
 NOTHING_MADE = {
     "a configuration with a mistake": (lambda conf: up.Plan("wrong", conf=conf), "did you mean 'allocate'"),
+    "plugins that are not there": (lambda conf: up.Plan("wrong", plugins_dir=f"{conf}.d"), "there is no such folder"),
     "a namespace that cannot be": (lambda _: up.Plan("Wrong"), "metadata.name"),
 }
 
