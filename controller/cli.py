@@ -16,14 +16,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 
 from controller.manager import COMPONENT, Manager
-from controller.metrics import ON_REQUEST, WAITING_REQUESTS, samples
+from controller.metrics import JOB_TO_POD, ON_REQUEST, WAITING_REQUESTS, samples
 from controller.reconciler import DEFAULT_SCHEDULERS, MAX_REQUEUE, Settings
 from controller.selection import DEFAULT, chosen
 from controller.sharding import DEFAULT_FLAGS, ShardFlags
 from controller.writing import Apply, harmless
 from extender.api.errors import ClusterError, PumiceError, UsageError
-from extender.api.meta import Key
-from extender.api.operations import Operation
+from extender.api.meta import JOB, POD, Json, Key, Time, controller_of, parse_time, uid_of
+from extender.api.operations import Create, Operation
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock, SystemClock
 from extender.cluster.daemon import Daemon, clients, elect, end, refuse
@@ -150,6 +150,7 @@ class ControllerMetrics:
     def __init__(self, registry: CollectorRegistry, *, per_job: bool = False) -> None:
         self._per_job = per_job
         self._failures = WRITE_FAILURES.make(registry)
+        self._job_to_pod = JOB_TO_POD.make(registry)
         self._controllers: Controllers | None = None
         registry.register(OnRequest(self._collect))
 
@@ -157,18 +158,34 @@ class ControllerMetrics:
         self._controllers = controllers
 
     def counting(self, inner: Apply) -> Apply:
-        """The same, with refusals counted that matter."""
+        """The same, with refusals counted that matter, and how soon jobs got their pods."""
 
         def apply_and_count(cluster: Cluster, operations: Sequence[Operation], /, *, clock: Clock,
                             on_failure: Callable[[Operation, ClusterError], None]) -> object:  # fmt: skip
+            refused: set[int] = set()
+
             def failed(operation: Operation, error: ClusterError) -> None:
+                refused.add(id(operation))
                 if not harmless(operation, error):
                     self._failures.labels(type(operation).__name__, error.reason).inc()
                 on_failure(operation, error)
 
-            return inner(cluster, operations, clock=clock, on_failure=failed)
+            report = inner(cluster, operations, clock=clock, on_failure=failed)
+            for each in operations:
+                if isinstance(each, Create) and each.kind == POD and id(each) not in refused:
+                    self._made(each.object, clock.now())
+            return report
 
         return apply_and_count
+
+    def _made(self, pod: Json, now: Time) -> None:
+        manager, owner = self._controllers.manager if self._controllers is not None else None, controller_of(pod)
+        if manager is None or owner is None or (owner["apiVersion"], owner["kind"]) != (JOB.api_version, JOB.name):
+            return
+        job = manager.looking(lambda store: store.get(JOB, Key(pod["metadata"]["namespace"], owner["name"])))
+        if job is not None and uid_of(job) == owner["uid"]:
+            age = now - (parse_time(job["metadata"].get("creationTimestamp")) or now)
+            self._job_to_pod.observe(max(age, 0.0) * 1000)
 
     def _collect(self) -> Iterator[GaugeMetricFamily]:
         manager = self._controllers.manager if self._controllers is not None else None

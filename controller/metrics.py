@@ -1,7 +1,7 @@
 """What the controllers' metrics page shows, worked out from their picture of the cluster when it is asked for.
 
 Names as in volcano ed72c7c, pkg/controllers/metrics. Differences: the phases of jobs are counted by queue; series with the
-name of a job are given only on request, for they grow with the jobs. Not there: the time from a job to its pods."""
+name of a job are given only on request, for they grow with the jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from controller.store import Store
 from extender.api.job import COMPLETED, FAILED
 from extender.api.meta import JOB, JOB_FLOW, POD_GROUP, QUEUE, Json
-from extender.cluster.metrics import GAUGE, LEADER, WRITE_FAILURES, Metric
+from extender.cluster.metrics import GAUGE, HISTOGRAM, LEADER, WRITE_FAILURES, Metric, exponential_range
 
 GROUP_PHASES = ("pending", "running", "inqueue", "completed", "unknown")
 _PER_JOB = {COMPLETED: "volcano_job_completed_phase_count", FAILED: "volcano_job_failed_phase_count"}
@@ -27,7 +27,9 @@ ON_REQUEST = (
       for phase, name in _PER_JOB.items()),
     *(Metric(name, GAUGE, f"JobFlows in phase {phase}.", ("jobflow_namespace",)) for phase, name in _PER_FLOW.items()),
 )  # fmt: skip
-CONTROLLERS = (*ON_REQUEST, WAITING_REQUESTS)
+JOB_TO_POD = Metric("volcano_controller_job_to_pod_creation_latency_milliseconds", HISTOGRAM,
+                    "Age of a job when one of its pods had been made.", buckets=exponential_range(50, 60000, 30))  # fmt: skip
+CONTROLLERS = (*ON_REQUEST, WAITING_REQUESTS, JOB_TO_POD)
 PROGRAM = (*CONTROLLERS, LEADER, WRITE_FAILURES)  # all that vc-controller-manager makes itself
 
 

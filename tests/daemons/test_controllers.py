@@ -12,7 +12,7 @@ from controller.cli import PROGRAM, Assembled, Options, assemble
 from controller.reconciler import Settings
 from controller.sharding import ShardFlags
 from extender.api.errors import ConfError, PumiceError, Unavailable, UsageError
-from extender.api.meta import JOB, LEASE, NAMESPACE, POD, POD_GROUP, QUEUE, Key, Kind
+from extender.api.meta import JOB, LEASE, NAMESPACE, POD, POD_GROUP, QUEUE, Key, Kind, key_of
 from extender.cluster.clock import SystemClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
@@ -114,6 +114,22 @@ def test_metrics_of_the_work(server: Server, start: Start) -> None:
               'volcano_queue_pod_group_pending_count{queue_name="default"} 1.0', "volcano_build_info{")  # fmt: skip
     assert [line for line in wanted if line not in said] == []
     assert "volcano_job_completed_phase_count" not in said
+
+
+def test_how_soon_a_job_gets_its_pods_is_told(server: Server, start: Start) -> None:
+    """One for each pod that it was given, and none for pods that are nobody's."""
+    running = start(*SERVING)
+    task = {"name": "a", "replicas": 2, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+    spec = {"minAvailable": 2, "queue": "default", "schedulerName": "volcano", "tasks": [task]}
+    server.create(JOB, {"metadata": {"name": "j", "namespace": "default"}, "spec": spec})
+    until(lambda: bool(server.list(POD_GROUP).objects))
+    (group,) = server.list(POD_GROUP).objects
+    server.patch(POD_GROUP, key_of(group), {"status": {"phase": "Inqueue"}})
+    until(lambda: len(server.list(POD).objects) == 2)
+    name = "volcano_controller_job_to_pod_creation_latency_milliseconds"
+    until(lambda: f"{name}_count 2.0" in running.ask("/metrics")[1])
+    (total,) = [float(line.split()[1]) for line in running.ask("/metrics")[1].splitlines() if line.startswith(f"{name}_sum")]
+    assert 0 <= total < 2 * 60_000
 
 
 def test_a_follower_does_nothing(server: Server, start: Start) -> None:
