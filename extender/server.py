@@ -29,10 +29,10 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.health import Health, metrics_page
 from extender.cluster.metrics import COUNTER, GAUGE, HISTOGRAM, Metric
-from extender.cluster.web import JSON, Refusal
+from extender.cluster.web import JSON, Posts, Refusal
 from extender.cluster.web import Site as WebSite
 from extender.cluster.worker import KEEP_ALIVE, PatientWorker, QuietLogger
-from extender.service import VERBS, Service, unready
+from extender.service import VERBS, NotReady, Service, unready
 
 LONGEST_BODY = 10 * 1024 * 1024  # bytes; with nodeCacheCapable some 100 KiB, else a few thousand bytes for each node
 SPARE = 64  # threads that waiting binds never take
@@ -70,14 +70,14 @@ class Site(WebSite):
         self.service, self.metrics = service, Metrics(registry, service)
         health.ready.setdefault("lists", unready(service))
 
-    def verb(self, verb: str, **_: str) -> Response:
+    def verb(self, verb: str, body: bytes) -> bytes:
         began = time.perf_counter()
-        if request.content_length is None:
-            raise Refusal(HTTPStatus.LENGTH_REQUIRED)
-        body = request.get_data(cache=False)
-        reply = self.service.answer(verb, body)
+        try:
+            reply = self.service.answer(verb, body)
+        except NotReady as why:
+            raise Refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(why)) from None
         self.metrics.answered(verb, reply.outcome, len(body), time.perf_counter() - began)
-        return Response(reply.body, reply.status, content_type=JSON)
+        return reply.body
 
     def explain(self) -> Response:
         told = self.service.explain(request.args.get("group", ""))
@@ -94,10 +94,8 @@ class Site(WebSite):
 def create_app(service: Service, registry: CollectorRegistry, health: Health | None = None, *,
                longest_body: int = LONGEST_BODY) -> Flask:  # fmt: skip
     site = Site(service, health or Health(), registry)
-    app = site.application("extender", longest_body)
-    for verb in VERBS:
-        for rule in (f"/{verb}", f"/<path:prefix>/{verb}"):
-            app.add_url_rule(rule, rule, partial(site.verb, verb), methods=["POST"], provide_automatic_options=False)
+    posts = Posts({f"/{verb}": partial(site.verb, verb) for verb in VERBS}, secured=False, anywhere=True)
+    app = site.application("extender", longest_body, posts)
     app.add_url_rule("/explain", "explain", site.explain)
     return app
 

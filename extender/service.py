@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, TypeVar
 
 from extender.api.errors import ClusterError, Conflict, InvalidObject
@@ -38,7 +37,7 @@ from extender.verbs.survey import Survey
 VERBS = ("filter", "prioritize", "bind", "preempt")
 NOT_SYNCED = "node cache not synced"
 _BACKOFF = 2.0
-_WRITES = 32  # bindings on their way to the API server at once, however large the gang that starts
+_WRITES = 16  # bindings on their way to the API server at once, however large the gang that starts
 _CATCH_UP = 1.0  # seconds that a verb waits for a pod which kube-scheduler knows already
 
 log = logging.getLogger(__name__)
@@ -59,11 +58,14 @@ class Settings:
     period: float = 1.0
 
 
+class NotReady(Exception):
+    """A verb whose answer has no field for errors was asked too early."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
-    status: HTTPStatus
     body: bytes
-    outcome: str = "ok"  # for the metrics: ok, refused, error
+    outcome: str = "ok"  # for the metrics: ok, refused, error, not ready
 
 
 class Service:
@@ -190,11 +192,12 @@ class Service:
     # --- the verbs ----------------------------------------------------------------------------------------------------------
 
     def answer(self, verb: str, body: bytes) -> Reply:
-        """What kube-scheduler is told. Raises InvalidObject for a body that cannot be read."""
+        """What kube-scheduler is told. Raises InvalidObject for a body that cannot be read, NotReady."""
         why_not = self.why_not()
-        if why_not:  # where kube-scheduler reads an Error it reads it of a 200 only
-            status = HTTPStatus.OK if verb in ("filter", "bind") else HTTPStatus.SERVICE_UNAVAILABLE
-            return Reply(status, wire.failed(why_not), "not ready")
+        if why_not:
+            if verb in ("filter", "bind"):  # where kube-scheduler reads an Error it reads it of a 200 only
+                return Reply(wire.failed(why_not), "not ready")
+            raise NotReady(why_not)
         self.begin()
         try:
             match verb:
@@ -204,24 +207,24 @@ class Service:
                     asked = wire.read_args(body)
                     with self._locked() as now:
                         scores = self.extender.prioritize(asked, now)
-                    return Reply(HTTPStatus.OK, wire.prioritized(asked.names, scores))
+                    return Reply(wire.prioritized(asked.names, scores))
                 case "preempt":
                     request = wire.read_preemption(body)
                     victims = self._caught_up(lambda now: self.extender.preempt(request, now))
-                    return Reply(HTTPStatus.OK, wire.preempted(victims), "ok" if victims else "refused")
+                    return Reply(wire.preempted(victims), "ok" if victims else "refused")
                 case _:
                     error = self._bind(wire.read_binding(body))
-                    return Reply(HTTPStatus.OK, wire.failed(error), "error" if error else "ok")
+                    return Reply(wire.failed(error), "error" if error else "ok")
         except NotSeenYet as error:
             if verb == "preempt":
-                return Reply(HTTPStatus.OK, wire.preempted({}), "refused")
-            return Reply(HTTPStatus.OK, wire.failed(str(error)), "error")
+                return Reply(wire.preempted({}), "refused")
+            return Reply(wire.failed(str(error)), "error")
 
     def _filter(self, body: bytes) -> Reply:
         asked = wire.read_args(body)
         result = self._caught_up(lambda now: self.extender.filter(asked, now))
         outcome = "error" if result.error else "ok" if result.names else "refused"
-        return Reply(HTTPStatus.OK, wire.filtered(asked, result), outcome)
+        return Reply(wire.filtered(asked, result), outcome)
 
     def _caught_up(self, ask: Callable[[Time], T]) -> T:
         """The verb's answer; a pod that kube-scheduler knows before us is given a moment to arrive. Raises NotSeenYet."""

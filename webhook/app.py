@@ -79,4 +79,5 @@ class Site(web.Site):
 
 def create_app(site: Site, enabled: Sequence[str]) -> Flask:
     """Serves the enabled paths, /healthz, /livez, /readyz and /metrics."""
-    return site.application("webhook", LONGEST_BODY, {path: partial(site.judge, BY_PATH[path]) for path in enabled})
+    posts = web.Posts({path: partial(site.judge, BY_PATH[path]) for path in enabled})
+    return site.application("webhook", LONGEST_BODY, posts)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from types import MappingProxyType
 from typing import Any
 
 from flask import Flask, Response, request
@@ -36,24 +36,45 @@ class Refusal(HTTPException):
         self.code = status.value
 
 
-class Application(Flask):
-    """`posts`, by path, are answered by TLS only: not on a health address.
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """What is answered, by path. `secured`: by TLS only, not on a health address. `anywhere`: below any other path, too."""
 
-    What is surely such a request goes past Flask, whose routing and contexts cost several times what a review does; whatever
+    by_path: Mapping[str, Post]
+    secured: bool = True
+    anywhere: bool = False
+
+    def rules(self) -> Iterator[tuple[str, Post]]:
+        for path, post in self.by_path.items():
+            yield path, post
+            if self.anywhere:
+                yield f"/<path:above>{path}", post
+
+    def find(self, path: str) -> Post | None:
+        return self.by_path.get(path[path.rfind("/") :] if self.anywhere else path)
+
+    def taken_by(self, environ: Mapping[str, Any]) -> bool:
+        """Nothing but gunicorn tells: then there is no TLS at all, as in tests."""
+        wire = environ.get("gunicorn.socket")
+        return not self.secured or wire is None or isinstance(wire, ssl.SSLSocket)
+
+
+class Application(Flask):
+    """What is surely one of `posts` goes past Flask, whose routing and contexts cost several times what an answer does; whatever
     is in doubt, and every refusal, is Flask's."""
 
-    def __init__(self, name: str, longest_body: int, posts: Mapping[str, Post]) -> None:
+    def __init__(self, name: str, longest_body: int, posts: Posts) -> None:
         super().__init__(name, static_folder=None)
         self._longest, self._posts = longest_body, posts
         self.config["MAX_CONTENT_LENGTH"] = longest_body
-        for path, post in posts.items():
-            self.add_url_rule(path, path, partial(_posted, post), methods=["POST"], provide_automatic_options=False)
+        for rule, post in posts.rules():
+            self.add_url_rule(rule, rule, partial(self._posted, post), methods=["POST"], provide_automatic_options=False)
 
     def wsgi_app(self, environ: Any, start_response: Any) -> Iterable[bytes]:
-        post = self._posts.get(environ["PATH_INFO"]) if environ["REQUEST_METHOD"] == "POST" else None
+        post = self._posts.find(environ["PATH_INFO"]) if environ["REQUEST_METHOD"] == "POST" else None
         length = environ.get("CONTENT_LENGTH", "")
         if (post is None or environ.get("CONTENT_TYPE") != JSON or not (length.isascii() and length.isdigit())
-                or int(length) > self._longest or not _secured(environ)):  # fmt: skip
+                or int(length) > self._longest or not self._posts.taken_by(environ)):  # fmt: skip
             return super().wsgi_app(environ, start_response)
         try:
             body = post(environ["wsgi.input"].read(int(length)))
@@ -62,6 +83,16 @@ class Application(Flask):
                 return self.make_response(self.handle_user_exception(error))(environ, start_response)
         start_response("200 OK", [("Content-Type", JSON), ("Content-Length", str(len(body)))])
         return [body]
+
+    def _posted(self, post: Post, **_: str) -> Response:
+        """The long way to the same answer."""
+        if not self._posts.taken_by(request.environ):
+            raise Refusal(HTTPStatus.NOT_FOUND)
+        if request.mimetype != JSON:
+            raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        if request.content_length is None:
+            raise Refusal(HTTPStatus.LENGTH_REQUIRED)
+        return Response(post(request.get_data(cache=False)), content_type=JSON)
 
 
 class Site:
@@ -74,7 +105,7 @@ class Site:
         """A refusal in the form that the service's clients read; counted."""
         raise NotImplementedError
 
-    def application(self, name: str, longest_body: int, posts: Mapping[str, Post] = MappingProxyType({})) -> Application:
+    def application(self, name: str, longest_body: int, posts: Posts) -> Application:
         """With /healthz, /livez, /readyz, /metrics and these refusals."""
         app = Application(name, longest_body, posts)
         for path, page in {**self.health.pages(), "/metrics": self._metrics}.items():
@@ -100,23 +131,6 @@ class Site:
         """A fault of ours: told in the log, not to the client."""
         log.error("a request failed", exc_info=error, extra=about(path=request.path))
         return self.error(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error")
-
-
-def _posted(post: Post) -> Response:
-    """The long way to the same answer."""
-    if not _secured(request.environ):
-        raise Refusal(HTTPStatus.NOT_FOUND)
-    if request.mimetype != JSON:
-        raise Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-    if request.content_length is None:
-        raise Refusal(HTTPStatus.LENGTH_REQUIRED)
-    return Response(post(request.get_data(cache=False)), content_type=JSON)
-
-
-def _secured(environ: Mapping[str, Any]) -> bool:
-    """Nothing but gunicorn tells: then there is no TLS at all, as in tests."""
-    wire = environ.get("gunicorn.socket")
-    return wire is None or isinstance(wire, ssl.SSLSocket)
 
 
 def _shown(page: serving.Page) -> Response:

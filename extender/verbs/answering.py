@@ -178,9 +178,8 @@ class Extender:
         return self.mirror.tasks.rows[pod.metadata.key]
 
     def _only(self, asked: Asked, node: str, text: str) -> Filtered:
-        """Just this node, if it was asked about."""
-        rest = {name: text for name in asked.names if name != node}
-        return Filtered([node] if len(rest) < len(asked.names) else [], {}, rest)
+        """Just this node, if it was asked about; else why not. What is said of others while one is left reaches nobody."""
+        return Filtered([node]) if node in asked.names else Filtered([], {}, dict.fromkeys(asked.names, text))
 
     def _reserved(self, asked: Asked, held: Hold, seat: Seat, now: Time) -> Filtered | None:
         """The node that is kept for the member; None where it will not do, and the gang is to be planned anew."""
@@ -254,10 +253,10 @@ class Extender:
     # --- prioritize -----------------------------------------------------------------------------------------------------
 
     def prioritize(self, asked: Asked, now: Time) -> list[int]:
-        """0 to 10 for each node asked about: the planned one 10, the others by their rank; nothing for foreign pods."""
+        """0 to 10 for each node asked about: the planned one 10, the others by their rank; empty for foreign pods."""
         found = self.books.find(asked.pod.metadata.uid)
         if found is None:
-            return [0] * len(asked.names)
+            return []
         rows = foreign.rows_of(self.mirror, asked.names)
         return self._evaluations.ranks(asked.pod.metadata.uid, asked.names, rows, found[1].bind.node, now)
 

@@ -6,6 +6,7 @@ nodes that cannot take the pod at all. Both are a few vector comparisons on the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -52,8 +53,7 @@ def judge(mirror: Mirror, kept: Iterable[int], pod: Pod, names: Sequence[str]) -
 
 def rows_of(mirror: Mirror, names: Sequence[str]) -> Rows:
     """(K,) rows of the nodes, -1 for what is no node to us."""
-    found = mirror.nodes.rows
-    rows = np.array([found.get(name, -1) for name in names], dtype=np.intp)
+    rows = np.fromiter(map(mirror.nodes.rows.get, names, repeat(-1)), dtype=np.intp, count=len(names))
     rows[~mirror.nodes.exists[rows]] = -1
     return rows
 

@@ -191,6 +191,6 @@ def test_whoever_does_not_lead_answers_nothing() -> None:
     address = f"http://127.0.0.1:{scheduler.extending.server.port}"
     with urllib3.PoolManager(retries=False, timeout=10.0) as http:
         ready = http.request("GET", f"{address}/readyz").status
-        told = http.request("POST", f"{address}/filter", body=b"{}").json()
+        told = http.request("POST", f"{address}/filter", json={}).json()
     scheduler.extending.server.close()
     assert (ready, told) == (500, {"Error": "node cache not synced"})

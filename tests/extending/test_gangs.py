@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from extender.api.meta import PDB
+from extender.api.operations import Patch
 from extender.api.pod import Pod
 from extender.api.views import view
-from extender.testing.builders import Built, node, pod, podgroup, queue
+from extender.testing.builders import Built, PodBuilder, node, pod, podgroup, queue
 from extender.verbs.answering import NotSeenYet, Turn
+from extender.verbs.survey import Survey
 from extender.verbs.wire import AskedToPreempt, Victims
 from tests.extending.world import PREEMPTING, World, gang, machines, member
 
@@ -17,6 +19,13 @@ def test_a_gang_is_planned_when_its_first_member_comes() -> None:
     """The others find the node that was kept for them."""
     world = World(*machines(2), *gang("g", 8))
     assert sorted(world.place(*(f"g-{i}" for i in range(8)))) == ["n0"] * 4 + ["n1"] * 4
+
+
+def test_nothing_is_said_of_other_nodes_where_one_is_left() -> None:
+    """kube-scheduler would read thousands of reasons that it shows to nobody."""
+    world = World(*machines(2), *gang("g", 2))
+    found = world.filter("g-0")
+    assert (len(found.names), found.curable, found.hopeless) == (1, {}, {})
 
 
 def test_a_gang_that_does_not_fit_whole_is_refused_whole() -> None:
@@ -47,8 +56,9 @@ def test_foreign_pods_pass() -> None:
 
 
 def test_foreign_pods_have_no_score() -> None:
+    """Whoever is left out has 0, and an empty answer costs nothing however many nodes there are."""
     world = World(*machines(2), pod("x"))
-    assert world.scores("x") == [0, 0]
+    assert world.scores("x") == []
 
 
 def test_the_planned_node_has_the_best_score() -> None:
@@ -218,6 +228,25 @@ def test_roles_are_counted_too() -> None:
     names = ("w-0", "w-1", "w-2", "m")
     places = world.place(*names)
     assert [world.ask(name, place) for name, place in zip(names, places, strict=True)] == [Turn.WAIT] * 3 + [Turn.GO]
+
+
+# --- who is woken ---------------------------------------------------------------------------------------------------------
+
+
+def _put_aside(name: str) -> PodBuilder:
+    """As kube-scheduler leaves a pod that it could not place."""
+    said = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}]
+    return member(name).cpu(1).with_("status.conditions", said)
+
+
+def test_members_that_were_put_aside_are_woken_when_their_nodes_are_kept() -> None:
+    """The others come by themselves, and a write about each of them would cost more than it brings."""
+    world = World(*machines(1), podgroup("g").members(3), member("g-0").cpu(1), member("g-1").cpu(1), _put_aside("g-2"))
+    world.place("g-0")
+    survey = Survey(world.extender)
+    survey.take(world.now)
+    world.now += 3
+    assert [each.key.name for each in survey.take(world.now) if isinstance(each, Patch)] == ["g-2"]
 
 
 # --- preemption -----------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class KubeScheduler:
         except NotSeenYet:
             return
         assert set(found.names) <= set(names)
-        assert set(names) == {*found.names, *found.curable, *found.hopeless}
+        assert found.names or found.error or set(names) == {*found.curable, *found.hopeless}
         if found.error or not found.names:
             return
         uid, on = obj["metadata"]["uid"], found.names[0]

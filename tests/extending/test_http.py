@@ -166,6 +166,7 @@ BAD = {
     "a verb that there is not": ("filtre", b"{}", 404),
     "too long": ("filter", b" " * (LONGEST + 1), 413),
     "an empty body": ("bind", b"", 400),
+    "another path": ("extra/filters", b"{}", 404),
     "garbage for preempt": ("preempt", b'{"Pod": {}, "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": 3}]}}}', 400),
 }
 
@@ -195,7 +196,7 @@ def test_before_the_lists_have_come_nothing_is_decided() -> None:
     """An Error where kube-scheduler reads one, of an answer with status 200 only; else 503. /readyz fails."""
     cluster = MemoryCluster(SteadyClock())
     client = create_app(Service(cluster, CONF, SteadyClock()), CollectorRegistry()).test_client()
-    answers = [client.post(f"/{verb}", data=b"{}") for verb in ("filter", "prioritize", "bind", "preempt")]
+    answers = [client.post(f"/{verb}", json={}) for verb in ("filter", "prioritize", "bind", "preempt")]
     assert [answer.status_code for answer in answers] == [200, 503, 200, 503]
     assert {answer.get_json()["Error"] for answer in answers} == {"node cache not synced"}
     assert client.get("/readyz").status_code == 500
