@@ -9,6 +9,7 @@ question that is being answered. What one has assumed the other counts as used."
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,9 +31,10 @@ from extender.core.mirror import Mirror
 from extender.core.reservations import Reservations
 from extender.core.scheduling import Result
 from extender.loop import Decide
-from extender.server import LONGEST_BODY, SPARE, Listen, Server, create_app
+from extender.server import LONGEST_BODY, SPARE, Listen, Server, at_once, create_app
 from extender.service import Service, Settings
 
+SWITCH_SECONDS = 0.0005  # kube-scheduler waits for each answer: a thread that is busy gives way sooner than Python's 5 ms
 NO_LEADER = "another replica leads"
 NO_SESSION = "the first session has not been held yet"
 
@@ -88,7 +90,7 @@ class Extending:
             except (OSError, ValueError) as error:
                 raise UsageError(f"--extender-tls-cert-file {files.certificate}: {error}") from None
         listen = Listen(split_address(options.extender_address, "extender-address"), tls, options.extender_threads,
-                        options.extender_max_body)  # fmt: skip
+                        options.extender_max_body, at_once=at_once)  # fmt: skip
         app = create_app(service, registry, health, longest_body=options.extender_max_body)
         try:
             self.server = Server(app, listen)
@@ -96,6 +98,7 @@ class Extending:
             raise UsageError(f"--extender-address {options.extender_address}: {error}") from None
 
     def run(self, stop: threading.Event) -> None:
+        sys.setswitchinterval(SWITCH_SECONDS)
         try:
             self.service.run(stop, self._look)
         finally:

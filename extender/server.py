@@ -12,12 +12,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -36,6 +37,7 @@ from extender.service import VERBS, NotReady, Service, unready
 
 LONGEST_BODY = 10 * 1024 * 1024  # bytes; with nodeCacheCapable some 100 KiB, else a few thousand bytes for each node
 SPARE = 64  # threads that waiting binds never take
+AT_ONCE = 256 * 1024  # bytes; a longer request, of more than some 10,000 nodes, is left to a thread
 
 REQUESTS = Metric("volcano_extender_requests_total", COUNTER, "Requests of kube-scheduler, by verb and what came of them.",
                   ("verb", "outcome"))  # fmt: skip
@@ -100,18 +102,28 @@ def create_app(service: Service, registry: CollectorRegistry, health: Health | N
     return app
 
 
+_ASKS = re.compile(rb"POST /\S*(?:filter|prioritize) HTTP")
+
+
+def at_once(request: bytearray) -> bool:
+    """Most questions are answered by the worker's own loop: kube-scheduler asks them one after the other and waits. Who may have
+    to wait for others, or for the API server, has a thread."""
+    return len(request) <= AT_ONCE and _ASKS.match(request) is not None
+
+
 # --- gunicorn without its master ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """`tls` gives the context for each new connection; None: plain HTTP."""
+    """`tls` gives the context for each new connection; None: plain HTTP. `at_once`: see PatientWorker.waits_for_nothing."""
 
     address: tuple[str, int]
     tls: Callable[[], ssl.SSLContext] | None = None
     threads: int = 1024
     longest_body: int = LONGEST_BODY
     graceful_seconds: int = 5
+    at_once: Callable[[bytearray], bool] = PatientWorker.waits_for_nothing
 
 
 class Server:
@@ -126,7 +138,8 @@ class Server:
         config = _config(listen)
         plain = frozenset() if listen.tls else frozenset([self.port])
         worker = type("Worker", (_InProcess,), {"tls": staticmethod(listen.tls or ssl.create_default_context), "plain": plain,
-                                                "longest_body": listen.longest_body})  # fmt: skip
+                                                "longest_body": listen.longest_body,
+                                                "waits_for_nothing": staticmethod(listen.at_once)})  # fmt: skip
         self._worker = worker(0, 0, [self._socket], _Application(app), config.timeout, config, QuietLogger(config))
         self._thread = threading.Thread(target=self._run, name="extender-http", daemon=True)
         self._thread.start()
@@ -189,7 +202,8 @@ def running(service: Service, listen: Listen, registry: CollectorRegistry, healt
     stop = threading.Event()
     work = threading.Thread(target=service.run, args=(stop,), name="extender", daemon=True)
     work.start()
-    server = Server(create_app(service, registry, health, longest_body=listen.longest_body), listen)
+    app = create_app(service, registry, health, longest_body=listen.longest_body)
+    server = Server(app, replace(listen, at_once=at_once))
     try:
         yield server
     finally:

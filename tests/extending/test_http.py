@@ -20,7 +20,7 @@ from extender.cluster.clock import SteadyClock
 from extender.cluster.memory import MemoryCluster
 from extender.core import conf
 from extender.plugins import PLUGINS
-from extender.server import Listen, Server, create_app, running
+from extender.server import AT_ONCE, Listen, Server, at_once, create_app, running
 from extender.service import Service, Settings
 from extender.testing.builders import node, pod, queue
 from tests.extending.world import gang, machines
@@ -221,3 +221,18 @@ def test_the_service_makes_the_first_queues() -> None:
     assert service.lagging() == []
     with pytest.raises(NotFound):
         cluster.get(POD, Key("default", "none"))
+
+
+ANSWERED_BY = {
+    "a short question is the loop's": (b"POST /extender/v1/filter HTTP/1.1\r\n\r\n", True),
+    "likewise at the root": (b"POST /prioritize HTTP/1.1\r\n\r\n", True),
+    "a bind may wait for its gang": (b"POST /bind HTTP/1.1\r\n\r\n", False),
+    "a search for victims takes its time": (b"POST /preempt HTTP/1.1\r\n\r\n", False),
+    "so does what is long": (b"POST /filter HTTP/1.1\r\n\r\n" + b" " * AT_ONCE, False),
+    "a page is no question": (b"GET /filter HTTP/1.1\r\n\r\n", False),
+}
+
+
+@pytest.mark.parametrize(("request_", "by_loop"), ANSWERED_BY.values(), ids=ANSWERED_BY)
+def test_who_answers(request_: bytes, by_loop: bool) -> None:
+    assert at_once(bytearray(request_)) is by_loop
