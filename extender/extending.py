@@ -23,6 +23,7 @@ from extender.api.meta import Time
 from extender.cluster.clock import Clock
 from extender.cluster.flags import ARRAY, DURATION, flag
 from extender.cluster.health import Health
+from extender.cluster.in_process import LONGEST_BODY, Listen, Server
 from extender.cluster.options import split_address
 from extender.cluster.tls import TlsFiles
 from extender.core.conf import Conf
@@ -31,7 +32,7 @@ from extender.core.mirror import Mirror
 from extender.core.reservations import Reservations
 from extender.core.scheduling import Result
 from extender.loop import Decide
-from extender.server import LONGEST_BODY, SPARE, Listen, Server, at_once, create_app
+from extender.server import SPARE, at_once, create_app
 from extender.service import Service, Settings
 
 SWITCH_SECONDS = 0.0005  # kube-scheduler waits for each answer: a thread that is busy gives way sooner than Python's 5 ms

@@ -16,11 +16,11 @@ from certs.issue import new_authority, new_serving
 from extender.api.errors import UsageError
 from extender.api.meta import Json, Time, key_of, kind_of
 from extender.cluster.clock import SteadyClock
+from extender.cluster.in_process import Listen, Server
 from extender.cluster.options import split_address
 from extender.cluster.port import Cluster
 from extender.cluster.tls import TlsFiles
 from extender.ctl import installing
-from extender.server import Listen, Server
 from webhook import manifests
 from webhook.app import LONGEST_BODY, Site, create_app
 from webhook.errands import Errands

@@ -20,10 +20,11 @@ from extender.api import labels
 from extender.api.meta import NODE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE, Json, Key, annotations_of, key_of
 from extender.cluster.clock import SteadyClock
 from extender.cluster.following import Follower
+from extender.cluster.in_process import Listen
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.core import conf
 from extender.plugins import PLUGINS
-from extender.server import Listen, running
+from extender.server import running
 from extender.service import Service
 from extender.testing.builders import node, podgroup, task
 from tests.controlplane.plane import SCHEDULER, Plane

@@ -19,11 +19,12 @@ from prometheus_client import CollectorRegistry
 
 from extender.actions import ACTIONS
 from extender.cluster.clock import SteadyClock
+from extender.cluster.in_process import LONGEST_BODY, Listen
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.tls import TlsFiles
 from extender.core import conf
 from extender.plugins import PLUGINS
-from extender.server import LONGEST_BODY, Listen, running
+from extender.server import running
 from extender.service import Service, Settings
 from extender.testing.builders import pod, queue
 from tests.controlplane.pki import Authority
@@ -124,7 +125,7 @@ def test_long_bodies_leave_nothing_behind(site: Site) -> None:
     before = resident()
     said = [[site.post("filter", body) for body in (long, too_long)] for _ in range(15)]
     assert {(status, bool(answer["Error"])) for both in said for status, answer in both} == {(400, True), (413, True)}
-    assert resident() - before < 24 * 1024 * 1024
+    assert resident() - before < 8 * LONGEST_BODY  # of thirty; the allocator holds some of them back, not always as many
     assert site.works()
 
 

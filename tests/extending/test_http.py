@@ -17,10 +17,11 @@ from extender.actions import ACTIONS
 from extender.api.errors import NotFound
 from extender.api.meta import POD, Json, Key
 from extender.cluster.clock import SteadyClock
+from extender.cluster.in_process import Listen, Server
 from extender.cluster.memory import MemoryCluster
 from extender.core import conf
 from extender.plugins import PLUGINS
-from extender.server import AT_ONCE, Listen, Server, at_once, create_app, running
+from extender.server import AT_ONCE, at_once, create_app, running
 from extender.service import Service, Settings
 from extender.testing.builders import node, pod, queue
 from tests.extending.world import gang, machines
