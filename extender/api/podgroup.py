@@ -65,4 +65,4 @@ class PodGroup(View, frozen=True):
 
 def same_cause(message: str, other: str) -> bool:
     """Do they differ in figures only? These move with every pod; a long queue would be written anew each time."""
-    return _FIGURES.sub("", message) == _FIGURES.sub("", other)
+    return message == other or _FIGURES.sub("", message) == _FIGURES.sub("", other)

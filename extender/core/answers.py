@@ -171,6 +171,11 @@ class Answers:
     def job_enqueueable(self, job: int) -> bool:
         return self._vote("job_enqueueable", job)
 
+    def all_admit_by_minimum(self) -> bool:
+        """Do jobs of one queue and namespace that ask the same always get the same answer in this session?"""
+        askers = (getattr(method, "__self__", None) for tier in self.hooks["job_enqueueable"] for _, method in tier)
+        return all(getattr(plugin, "admits_by_minimum", False) for plugin in askers)
+
     def _vote(self, hook: str, what: int | SubJob) -> bool:
         for tier in self.hooks[hook]:
             permitted = False

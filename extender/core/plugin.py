@@ -120,6 +120,8 @@ class Plugin(Generic[A]):
 
     name: ClassVar[str]
     hierarchical: ClassVar[bool] = False  # it does something about enableHierarchy
+    # job_enqueueable looks at queue, namespace and minResources (and devices) only, and what it refuses it refuses all session.
+    admits_by_minimum: ClassVar[bool] = False
 
     def __init__(self, args: A, hierarchy: bool = False) -> None:
         self.args = args

@@ -60,13 +60,9 @@ def _not_admitted(ssn: Session, job: int, name: str, queue: str, row: int, numbe
     assert group is not None
     if not ssn.queue_is_open(row):
         return Waiting(name, Reason.QUEUE_CLOSED, _closed(ssn, queue, row), numbers)
-    asked = ssn.axis.quantities(group.spec.min_resources)
-    beyond = _beyond(ssn, asked, row) or members_too_large(ssn, job, asked)
-    if beyond:
-        return Waiting(name, Reason.NEVER_FITS, f"its minimum can never fit: {beyond}", numbers)
-    crowd = gang_too_large(ssn, job)
-    if crowd:
-        return Waiting(name, Reason.NEVER_FITS, f"gang of {numbers['minAvailable']}: {crowd}", numbers)
+    never = _never_let_in(ssn, job, row)
+    if never:
+        return Waiting(name, Reason.NEVER_FITS, never, numbers)
     refusals = ssn.enqueue_refusals.get(job, [])
     text = "; ".join(dict.fromkeys(refusal.text for refusal in refusals)) or "it has not been let in yet"
     return Waiting(name, Reason.NOT_ADMITTED, text, numbers | {k: v for refusal in refusals for k, v in refusal.numbers.items()})
@@ -77,15 +73,29 @@ def _closed(ssn: Session, queue: str, row: int) -> str:
     return f"queue {queue} is {state}: it takes no new work"
 
 
+def _never_let_in(ssn: Session, job: int, row: int) -> str:
+    """What no waiting will change; looked at once for all jobs without pods that ask the same."""
+    group, minimum, asked = ssn.jobs.group[job], int(ssn.jobs.min_available[job]), ssn.jobs.min_resources[job]
+    assert group is not None
+    code = None if ssn.jobs.tasks[job] else (row, minimum, asked.tobytes(), bool(group.metadata.owner_references))
+    if code in ssn.never_let_in:
+        return ssn.never_let_in[code]
+    beyond = _beyond(ssn, asked, row) or members_too_large(ssn, job, asked)
+    crowd = "" if beyond else gang_too_large(ssn, job)
+    told = f"its minimum can never fit: {beyond}" if beyond else f"gang of {minimum}: {crowd}" if crowd else ""
+    if code is not None:
+        ssn.never_let_in[code] = told
+    return told
+
+
 def _beyond(ssn: Session, asked: IntR, row: int) -> str:
     """What of a minimum exceeds the whole cluster or the queue's capability."""
-    limits = ssn.axis.amounts(ssn.queues.queue[row].spec.capability)
-    for i, amount in enumerate(asked):
-        if amount > ssn.total[i]:
-            return f"{ssn.axis.names[i]} {ssn.axis.said(i, amount)} asked > {ssn.axis.said(i, ssn.total[i])} in the cluster"
-        if limits.named[i] and amount > limits.values[i]:
-            limit = ssn.axis.said(i, limits.values[i])
-            return f"{ssn.axis.names[i]} {ssn.axis.said(i, amount)} asked > capability {limit} of queue {ssn.queues.name[row]}"
+    named, most = ssn.queues.capability.named[row], ssn.queues.capability.values[row]
+    for i in map(int, np.flatnonzero((asked > ssn.total) | (named & (asked > most)))):
+        name, amount = ssn.axis.names[i], ssn.axis.said(i, float(asked[i]))
+        if asked[i] > ssn.total[i]:
+            return f"{name} {amount} asked > {ssn.axis.said(i, float(ssn.total[i]))} in the cluster"
+        return f"{name} {amount} asked > capability {ssn.axis.said(i, float(most[i]))} of queue {ssn.queues.name[row]}"
     return ""
 
 

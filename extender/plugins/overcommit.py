@@ -28,6 +28,7 @@ class OvercommitArgs:
 
 class Overcommit(Plugin[OvercommitArgs]):
     name = "overcommit"
+    admits_by_minimum = True
 
     @classmethod
     def parse(cls, arguments: Arguments) -> OvercommitArgs:

@@ -23,6 +23,7 @@ Nanos = Mapping[str, int]
 
 class ResourceQuotaPlugin(Plugin[NoArgs]):
     name = "resourcequota"
+    admits_by_minimum = True
 
     def open(self, ssn: Session) -> None:
         self._quotas: dict[str, list[tuple[str, Nanos, Nanos]]] | None = None

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.actions import enqueue
 from extender.api.meta import RESOURCE_QUOTA, Json
 from extender.core import quotas
 from extender.core.plugin import NotAdmitted, Vote
 from extender.core.session import Session
+from extender.plugins.overcommit import Overcommit
 from extender.testing.builders import Built, node, podgroup, queue, task
 from extender.testing.opened import job_row, opened, plugin, queue_row, request, state, task_row
 
@@ -314,3 +316,23 @@ def test_undoing_restores_every_number(steps: list[tuple[int, str]]) -> None:
     for made in ssn.plugins:
         for name, now in state(made).items():
             np.testing.assert_array_equal(now, before[made.name][name], err_msg=f"{made.name}.{name}")
+
+
+@pytest.mark.parametrize(("plugins", "asked"), [("overcommit", 1), ("overcommit, sla", 3)])
+def test_of_jobs_that_ask_the_same_one_is_asked(monkeypatch: pytest.MonkeyPatch, plugins: str, asked: int) -> None:
+    """All that it stands for wait for the same reason. Where a plugin tells them apart (sla, by age) each is asked about."""
+    votes = []
+    vote = Overcommit.job_enqueueable
+
+    def counting(self: Overcommit, ssn: Session, job: int) -> Vote:
+        votes.append(ssn.job_key(job).name)
+        return vote(self, ssn, job)
+
+    monkeypatch.setattr(Overcommit, "job_enqueueable", counting)
+    pending = [podgroup(name).queue("q").asks(cpu=5).phase("Pending") for name in "abc"]
+    small = podgroup("small").queue("q").asks(cpu=1).phase("Pending")
+    ssn = opened(node("n").cpu(10), queue("q"), *used("r", "q", 9), *pending, small, plugins=plugins)
+    enqueue.run(ssn, None)
+    told = {name: [refusal.text for refusal in ssn.enqueue_refusals.get(job_row(ssn, name), [])] for name in ("a", "c", "small")}
+    text = "the cluster taken 1.2 times: cpu 9 used + 5 asked > limit 12"
+    assert (sum(name in "abc" for name in votes), told) == (asked, {"a": [text], "c": [text], "small": []})

@@ -42,6 +42,7 @@ class CapacityArgs:
 
 class Capacity(Plugin[CapacityArgs]):
     name = "capacity"
+    admits_by_minimum = True
     hierarchical = True
 
     @classmethod
