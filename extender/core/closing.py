@@ -298,4 +298,3 @@ def _quantities(ssn: Session, amounts: IntR) -> dict[str, str]:
 def _same(ssn: Session, shown: Mapping[str, str | int | float], amounts: IntR) -> bool:
     listed = {name: amount for name, amount in shown.items() if not quota.is_about_devices(name)}
     return bool((ssn.axis.quantities(listed)[: len(amounts)] == amounts).all())
-

@@ -297,5 +297,3 @@ def flag(annotation: str | None, label: str | None, default: bool) -> bool:
     if text is None:
         return default
     return text in ("1", "t", "T", "TRUE", "true", "True")
-
-
