@@ -67,7 +67,7 @@ def plan(ssn: Session, task: int, only_on: BoolN | None) -> Planned | Refused:
         if _place_whole(ssn, stmt, work) and ssn.task_status[task] == st.ALLOCATED:
             scores = ssn.plan(ssn.task_class(task)).scores.copy()
             stmt.commit()
-            binds = [replace(each, before=()) for each in ssn.operations if isinstance(each, Bind)]
+            binds = [replace(each, before=(), awaits=None) for each in ssn.operations if isinstance(each, Bind)]
             return Planned(binds, scores)
         fit = ssn.ready_count(job) + int(ssn.job_counts[job][st.PIPELINED])
     why = why_waits(ssn, job) or Waiting(str(ssn.job_key(job)), Reason.WAITING_FOR_GANG, "it has to wait")

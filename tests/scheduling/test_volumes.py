@@ -215,6 +215,12 @@ def test_each_plugin_can_be_switched_off(plugin: str) -> None:
     assert "t" in binds(session(*objects, arguments=f"predicate.{plugin}Enable: false"))
 
 
+def test_switched_off_nobody_gives_or_awaits_volumes() -> None:
+    """Then the pod is bound, and its claim is somebody else's business."""
+    bind = binds(session(*TWO_NODES, claim("d").of(FAST), *one_pod("d"), arguments="predicate.VolumeBindingEnable: false"))["t"]
+    assert (bind.before, bind.awaits) == ((), None)
+
+
 # --- several pods -----------------------------------------------------------------------------------------------------------
 
 

@@ -97,7 +97,7 @@ class VolumeFilter:
         if known is None:
             found, restricted = self._of(cls.task), RESTRICTIONS in self._plugins
             known = self._classes[cls.id] = _Class(
-                tuple(self._like(claim, found) for claim in found.waiting) if BINDING in self._plugins else (),
+                tuple(self._like(claim, found) for claim in found.waiting),
                 restrictions.users(found.exclusive, self._neighbours) if restricted else None,
                 restrictions.rivals(cls.spec, self._neighbours) if restricted else None,
             )

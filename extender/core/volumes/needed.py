@@ -73,7 +73,7 @@ def needed(pod: Pod, stock: Stock, plugins: frozenset[str]) -> Needed:
     named = frozenset(mount.key for mount in mounted if not mount.own)
     return Needed(
         bound=bound,
-        waiting=tuple(claim for claim in claims.values() if _waits(claim, stock)),
+        waiting=tuple(claim for claim in claims.values() if BINDING in plugins and _waits(claim, stock)),
         exclusive=frozenset(key for key in named if _is_exclusive(claims.get(key))),
         zoned=tuple(claim for claim in claims.values() if claim.spec.volume_name and claim.metadata.key in named),
         own=frozenset(claims) - named,
