@@ -37,6 +37,7 @@ COUNTS = ("pending", "running", "succeeded", "failed", "terminating", "unknown",
 STOPPED = ("Aborting", "Aborted", "Completing", "Completed", "Terminating", "Terminated", "Failed", "Restarting")
 LOST = ("succeeded", "failed", "tasks")  # what the reference's kill no longer counts
 OTHERS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY, PVC)
+TOKENS = "kube-api-access"  # the volume that Kubernetes adds for the service account
 UNKEPT = {"kube-root-ca.crt"}
 _UID = re.compile(r"\$uid\((\w+)/(?:([^/()]*)/)?([^/()]+)\)")
 _HOLE = re.compile(r"\$(uid\(|hash|random|r\d*|m\b|time)")
@@ -52,9 +53,7 @@ def compare(stage: Stage, expected: Json, better: Json, where: str, varies: tupl
         path = f"{where}.{part}"
         if path in varies:
             continue
-        want, have = expected.get(part) or {}, ours.get(part) or {}
-        if isinstance(want, list):
-            want, have = dict.fromkeys(want, True), dict.fromkeys(have, True)
+        want, have = _as_map(expected.get(part)), _as_map(ours.get(part))
         if part == "others" and isinstance(better.get(part), str):
             want = {name.removesuffix("/2"): True for name in want}
         if isinstance(better.get(part), str) and part != "others":
@@ -72,6 +71,10 @@ def compare(stage: Stage, expected: Json, better: Json, where: str, varies: tupl
                 yield from _compare_job(stage, f"{part}.{name}", wanted, had, improved, f"{path}.{name}", varies)
             elif not _same(stage, wanted, had):
                 yield f"{part}.{name}: wanted {wanted}, is {had}"
+
+
+def _as_map(part: Json | list[str] | None) -> Json:
+    return dict.fromkeys(part, True) if isinstance(part, list) else part or {}
 
 
 def _same(stage: Stage, want: Any, have: Any) -> bool:
@@ -103,7 +106,7 @@ def compare_discovered(stage: Stage, expected: Json) -> Iterator[str]:
 def _compare_job(stage: Stage, name: str, want: Json, have: Json, better: Json | None, path: str,
                  varies: tuple[str, ...]) -> Iterator[str]:  # fmt: skip
     want = {**want, **(better or {})}
-    stopped = set(STOPPED) & set(stage.phases[name.replace("jobs.", "Job/", 1)])
+    stopped = set(STOPPED) & set(stage.seen.phases[name.replace("jobs.", "Job/", 1)])
     for field in ("phase", *COUNTS, "tasks", "version"):
         if f"{path}.{field}" in varies and field not in (better or {}):
             continue
@@ -190,7 +193,7 @@ def _short(stage: Stage) -> Json:
 
 
 def _ordinal(stage: Stage, kind: Kind, obj: Json) -> str:
-    born = stage.born[f"{kind.name}/{obj['metadata']['name']}"]
+    born = stage.seen.born[f"{kind.name}/{obj['metadata']['name']}"]
     number = born.index(obj["metadata"]["uid"]) + 1
     return f"/{number}" if number > 1 else ""
 
@@ -204,8 +207,8 @@ def compare_phases(stage: Stage, expected: Json, varies: tuple[str, ...]) -> Ite
         if kind not in ("Job", "Queue", "JobFlow") or f"phasesSeen.{name}" in varies:
             continue
         pattern = re.compile(_pattern(stage, name))
-        if all(stage.phases[each] != phases for each in list(stage.phases) if pattern.fullmatch(each)):
-            yield f"phasesSeen.{name}: wanted {phases}, was {stage.phases[name]}"
+        if all(stage.seen.phases[each] != phases for each in list(stage.seen.phases) if pattern.fullmatch(each)):
+            yield f"phasesSeen.{name}: wanted {phases}, was {stage.seen.phases[name]}"
 
 
 def compare_events(stage: Stage, expected: list[str]) -> Iterator[str]:
@@ -269,8 +272,9 @@ def _plain(obj: Json, kind: Kind) -> Json:
             keep["spec"]["tolerations"] = [each for each in keep["spec"]["tolerations"] if each.get("key") not in added]
         for each in (*keep["spec"].get("containers", ()), *keep["spec"].get("initContainers", ())):
             each["env"] = {env["name"]: env for env in each.get("env", ())}
-            each["volumeMounts"] = {f"{mount['mountPath']}": mount for mount in each.get("volumeMounts", ())}
-        volumes = [volume for volume in keep["spec"].get("volumes", ()) if not volume["name"].startswith("kube-api-access")]
+            mounts = (mount for mount in each.get("volumeMounts", ()) if not mount["name"].startswith(TOKENS))
+            each["volumeMounts"] = {mount["mountPath"]: mount for mount in mounts}
+        volumes = [volume for volume in keep["spec"].get("volumes", ()) if not volume["name"].startswith(TOKENS)]
         keep["spec"]["volumes"] = sorted(volumes, key=lambda volume: volume["name"])
     return keep
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 import copy
 import json
 import re
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-from extender.api.errors import ClusterError, InvalidObject
+from extender.api.errors import ClusterError, InvalidObject, NotFound
 from extender.api.meta import (
     HYPER_NODE,
     JOB,
@@ -35,6 +36,7 @@ def play(story: Json) -> list[str]:
 
 
 def play_on(stage: Stage, story: Json, *, together: bool = True) -> list[str]:
+    """The differences after the first step that has any: what comes of them says nothing more."""
     story = copy.deepcopy(story)
     for obj in story["objects"]:
         if obj["kind"] == "Queue" and obj["metadata"]["name"] in ("root", "default"):
@@ -52,6 +54,8 @@ def play_on(stage: Stage, story: Json, *, together: bool = True) -> list[str]:
                 found.append(f"afterSteps[{number - 1}]: refused {refused}")
         stage.settle(wait, partial(_as_recorded, stage, story, number))
         found += _differences(stage, story, number)
+        if found:
+            break
     return found
 
 
@@ -116,7 +120,8 @@ def _step(stage: Stage, step: Json, together: bool) -> None:
         for pod in _matching(stage, POD, said["name"]):
             if pod["spec"].get("nodeName") and pod["status"].get("phase") != "Succeeded":
                 status = reported(pod, said["phase"], said.get("exitCode"), said.get("restartCount", 0), said.get("ready", True))
-                stage.cluster.patch(POD, key_of(pod), {"status": status}, subresource="status")
+                with suppress(NotFound):  # who has gone meanwhile reports nothing
+                    stage.cluster.patch(POD, key_of(pod), {"status": status}, subresource="status")
                 if not together:
                     stage.react()
     elif "delete" in step:

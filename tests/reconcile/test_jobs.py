@@ -78,7 +78,7 @@ def test_our_own_deletions_set_off_no_policy() -> None:
     world = start(job(task("t0", 2), task("t1", 2), policies=restarts("PodEvicted", "RestartTask")), graceful=True)
     world.cluster.delete(POD, key("j-t0-1"), grace_seconds=5)
     world.settle_until(world.clock.now() + 90)
-    made = [len(world.born[f"Pod/j-t{task}-{index}"]) for task in (0, 1) for index in (0, 1)]
+    made = [len(world.seen.born[f"Pod/j-t{task}-{index}"]) for task in (0, 1) for index in (0, 1)]
     assert (phase(world), made[0], made[2:], world.get(JOB, "j")["status"]["retryCount"]) == ("Running", 2, [1, 1], 1)
 
 

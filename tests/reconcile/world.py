@@ -3,7 +3,6 @@ workload controllers, kubelets and the scheduler, with the configuration that it
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
 from controller.manager import Manager
@@ -11,21 +10,16 @@ from controller.reconciler import Settings
 from controller.writing import Apply
 from extender.actions import ACTIONS
 from extender.api.meta import (
-    BATCH_JOB,
     EVENT,
-    JOB,
-    JOB_FLOW,
     KINDS,
     LEASE,
     NODE,
     POD,
-    POD_GROUP,
     QUEUE,
     Json,
     Key,
     Kind,
     key_of,
-    kind_of,
 )
 from extender.cluster.clock import VirtualClock
 from extender.cluster.kubelet import Kubelet
@@ -34,12 +28,12 @@ from extender.cluster.workloads import Workloads
 from extender.core.conf import load
 from extender.loop import Loop
 from extender.plugins import PLUGINS
+from tests.reconcile.stage import PATIENCE, QUIET, Seen, placed
 from webhook.admission import WebhookAdmission
 from webhook.routes import ROUTES
 from webhook.settings import Settings as WebhookSettings
 
 START = 1_736_121_600.0  # 2025-01-06T00:00:00Z
-QUIET, PATIENCE = 4, 25  # seconds without a change; seconds at most
 GROUP = "scheduling.k8s.io/group-name"
 CONF = """
 actions: "enqueue, allocate, backfill"
@@ -62,14 +56,14 @@ KEYS = ("-----BEGIN RSA PRIVATE KEY-----\nfor tests\n-----END RSA PRIVATE KEY---
 
 
 class World:
-    """`settle` lets things happen until nothing changes any more; `phases` records what a watch sees."""
+    """`settle` lets things happen until nothing changes any more; `seen` is what a watch sees."""
 
     def __init__(self, *, admission: bool = True, graceful: bool = False, not_ready: tuple[str, ...] = (),
                  apply: Apply | None = None) -> None:  # fmt: skip
         self._apply = apply
         self.clock = VirtualClock(START)
         self.cluster = MemoryCluster(self.clock)
-        self.cluster.load(_nodes())
+        self.cluster.load(nodes())
         self.cluster.load([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}}])
         self.cluster.load([_queue("root", {"reclaimable": False}), _queue("default", {"parent": "root"})])
         if admission:
@@ -78,8 +72,7 @@ class World:
         self.manager = Manager(self.cluster, self.clock, Settings(make_keys=lambda: KEYS), apply=self._apply)
         self.workloads = Workloads(self.cluster, self.clock)
         self.kubelet = Kubelet(self.cluster, self.clock, start_seconds=1.0, graceful=graceful, not_ready=not_ready)
-        self.phases: dict[str, list[str]] = defaultdict(list)
-        self.born: dict[str, list[str]] = defaultdict(list)
+        self.seen = Seen()
         self.changes = 0
         self._watches = [(kind, self.cluster.watch(kind, "0")) for kind in WATCHED]
         self.loop = Loop(self.cluster, load(CONF, PLUGINS, ACTIONS), self.clock)
@@ -138,32 +131,13 @@ class World:
         for kind, watch in self._watches:
             for event in watch.poll():
                 self.changes += 1
-                self._note(kind, event.object)
-
-    def _note(self, kind: Kind, obj: Json) -> None:
-        name, uid = f"{kind.name}/{obj['metadata']['name']}", obj["metadata"]["uid"]
-        if kind == BATCH_JOB:
-            return
-        if uid not in self.born[name]:
-            self.born[name].append(uid)
-        status = obj.get("status") or {}
-        phase = {
-            JOB: lambda: (status.get("state") or {}).get("phase"),
-            QUEUE: lambda: status.get("state"),
-            JOB_FLOW: lambda: (status.get("state") or {}).get("phase"),
-            POD_GROUP: lambda: status.get("phase"),
-        }.get(kind, lambda: None)()
-        if phase and (not self.phases[name] or self.phases[name][-1] != phase):
-            self.phases[name].append(phase)
+                self.seen.note(kind, event.object)
 
     def get(self, kind: Kind, name: str, namespace: str = "default") -> Json:
         return self.cluster.get(kind, Key(namespace if kind.namespaced else "", name))
 
     def create(self, obj: Json) -> None:
-        kind = kind_of(obj)
-        if kind.namespaced:
-            obj = {**obj, "metadata": {"namespace": "default", **obj["metadata"]}}
-        self.cluster.create(kind, obj)
+        self.cluster.create(*placed(obj))
 
     def report(self, pod: Json, phase: str, exit_code: int | None, restarts: int, ready: bool) -> None:
         """The kubelet says so."""
@@ -188,7 +162,7 @@ def reported(pod: Json, phase: str, exit_code: int | None, restarts: int, ready:
 WATCHED = tuple(kind for kind in KINDS if kind not in (EVENT, LEASE, NODE))
 
 
-def _nodes() -> list[Json]:
+def nodes() -> list[Json]:
     nodes = []
     for number in range(1, 6):
         room = {"cpu": "64", "memory": "256Gi", "pods": "250", "ephemeral-storage": "256Gi"}

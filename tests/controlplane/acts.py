@@ -1,0 +1,87 @@
+"""Many small stories on one real cluster at once, each in a namespace of its own; its outcome is a list of what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from extender.api.errors import PumiceError
+from extender.api.meta import HYPER_NODE, NODE, Json, kind_of
+from extender.cluster.kubernetes import KubernetesCluster
+from tests.controlplane.lookout import Lookout
+from tests.controlplane.one_namespace import OneNamespace, on_stage
+
+AT_ONCE = 12
+_USUAL = 10.0  # seconds that an act takes besides those that it waits for
+
+Outcome = Future[list[str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Act:
+    """`shares`: names of what others would see, too; `seconds` that it waits for."""
+
+    name: str
+    shares: frozenset[str]
+    play: Callable[[OneNamespace], list[str]]
+    seconds: float = 0.0
+
+
+def shared_names(objects: Iterable[Json]) -> frozenset[str]:
+    """Of what these objects make or touch outside their namespace. HyperNodes count as one: who looks at any sees all."""
+    found = set()
+    for obj in objects:
+        try:
+            kind = kind_of(obj)
+        except PumiceError:
+            continue  # nothing comes of it
+        if kind in (HYPER_NODE, NODE):
+            found.add(HYPER_NODE.name)
+        elif not kind.namespaced:
+            found.add(f"{kind.name}/{obj['metadata']['name']}")
+    return frozenset(found)
+
+
+@contextmanager
+def performing(cluster: KubernetesCluster, acts: Iterable[Act]) -> Iterator[dict[str, Outcome]]:
+    """What each act comes to, by name. What has not begun when this is left is not begun any more."""
+    lookout = Lookout(cluster)
+    outcomes: dict[str, Outcome] = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for chain in _chains(acts):
+            outcomes |= {act.name: Future() for act in chain}
+            pool.submit(_perform, cluster, lookout, chain, outcomes)
+        try:
+            yield outcomes
+        finally:
+            for outcome in outcomes.values():
+                outcome.cancel()
+            pool.shutdown(cancel_futures=True)
+    lookout.close()
+
+
+def _chains(acts: Iterable[Act]) -> list[list[Act]]:
+    """Those that share a name are played one after the other; the longest chains come first."""
+    found: list[tuple[frozenset[str], list[Act]]] = []
+    for act in acts:
+        names, chain = act.shares, [act]
+        for other in [each for each in found if each[0] & names]:
+            found.remove(other)
+            names, chain = names | other[0], [*other[1], *chain]
+        found.append((names, chain))
+    return sorted((chain for _, chain in found), key=lambda chain: -sum(_USUAL + act.seconds for act in chain))
+
+
+def _perform(cluster: KubernetesCluster, lookout: Lookout, chain: list[Act], outcomes: dict[str, Outcome]) -> None:
+    for act in chain:
+        outcome = outcomes[act.name]
+        if not outcome.set_running_or_notify_cancel():
+            continue
+        try:
+            with on_stage(cluster, lookout, f"{act.name}-x", hyper_nodes=HYPER_NODE.name in act.shares) as stage:
+                outcome.set_result(act.play(stage))
+        except BaseException as error:
+            if not outcome.done():
+                outcome.set_exception(error)

@@ -1,0 +1,73 @@
+"""The recorded stories about controllers on a real server: webhooks, controllers and scheduler as processes, kwok's kubelets.
+
+All are played side by side, each in a namespace of its own, while the first test waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from extender.api.meta import NODE, Json, Key
+from extender.cluster.kubernetes import KubernetesCluster
+from extender.testing import cases
+from tests.controlplane.acts import Act, Outcome, performing, shared_names
+from tests.controlplane.daemons import installation
+from tests.controlplane.plane import Plane
+from tests.reconcile.comparing import kind_named
+from tests.reconcile.stories import play_on
+from tests.reconcile.test_recorded_stories import ELSEWHERE
+from tests.reconcile.world import CONF, nodes
+
+LONGEST = 70.0  # seconds that the steps of a story may wait for
+_PACE = "how many pods report before the job, completed by the first of them, ends the others is a matter of pace"
+DIFFERENT = {"ctl-job-011": _PACE, "ctl-job-014": _PACE, "ctl-job-016": _PACE}
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, plane: Plane, kubernetes: KubernetesCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Outcome]]:
+    """What each story of this run comes to."""
+    here = [item for item in request.session.items if isinstance(item, pytest.Function) and item.function is test_recorded_story]
+    asked: list[Path] = [item.callspec.params["case"] for item in here]  # type: ignore[misc]
+    stories = [cases.load(case) for case in asked if reason(case) is None]
+    for node in nodes():
+        kubernetes.create(NODE, node)
+    acts = [Act(story["id"], shared_names(touched(story)), partial(play_on, story=story), seconds(story)) for story in stories]
+    with installation(plane, kubernetes, tmp_path_factory.mktemp("installation"), CONF), performing(kubernetes, acts) as found:
+        yield found
+    for node in nodes():
+        kubernetes.delete(NODE, Key("", node["metadata"]["name"]))
+
+
+def touched(story: Json) -> list[Json]:
+    """Every object that it makes, changes or deletes; of the latter, kind and name."""
+    steps = story["steps"]
+    named = [each for step in steps for each in (step.get("patch"), step.get("delete")) if each is not None]
+    others = [{"apiVersion": kind_named(each["kind"], each).api_version, "kind": each["kind"], "metadata": {"name": each["name"]}}
+              for each in named]  # fmt: skip
+    return [*story["objects"], *(step["create"] for step in steps if "create" in step), *others]
+
+
+def seconds(story: Json) -> float:
+    """That its steps let pass, quite apart from what happens in them."""
+    steps = story["steps"]
+    return float(sum(step.get("wait", 0) + step.get("advance", 0) + 60 * ("untilSecond" in step) for step in steps))
+
+
+def reason(case: Path) -> str | None:
+    """Why it is not played here."""
+    waits = seconds(cases.load(case))
+    long = f"takes more than {waits:.0f} seconds of real time; it is played on a virtual clock" if waits > LONGEST else None
+    return ELSEWHERE.get(case.stem) or DIFFERENT.get(case.stem) or long
+
+
+@pytest.mark.cases("controllers")
+def test_recorded_story(case: Path, outcomes: dict[str, Outcome]) -> None:
+    why = reason(case)
+    if why is not None:
+        pytest.skip(why)
+    assert outcomes[case.stem].result() == []
