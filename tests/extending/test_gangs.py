@@ -9,6 +9,7 @@ from extender.api.operations import Patch
 from extender.api.pod import Pod
 from extender.api.views import view
 from extender.testing.builders import Built, PodBuilder, node, pod, podgroup, queue
+from extender.testing.storage import claim, classes, mounts, volume
 from extender.verbs.answering import NotSeenYet, Turn
 from extender.verbs.survey import Survey
 from extender.verbs.wire import AskedToPreempt, Victims
@@ -34,6 +35,20 @@ def test_a_gang_that_does_not_fit_whole_is_refused_whole() -> None:
     refused = world.filter("g-3")
     text = "gang g: only 8 of 9 fit: Insufficient cpu on 2 of 2 nodes"
     assert (refused.names, refused.curable, refused.hopeless) == ([], {}, {"n0": text, "n1": text})
+
+
+def test_a_gang_is_planned_where_its_volumes_are() -> None:
+    """kube-scheduler writes whose they are: the books hold bindings alone."""
+    disks = [volume(f"v{i}").only_on("n1") for i in range(2)]
+    own = [claim(f"d{i}") for i in range(3)]
+    members = [mounts(member(f"g-{i}").cpu(1), f"d{i}") for i in range(3)]
+    world = World(*machines(2), *classes(), *disks, *own, podgroup().members(2), *members[:2])
+    assert world.place("g-0", "g-1") == ["n1", "n1"]
+    assert {(seat.bind.before, seat.bind.awaits) for held in world.extender.books for seat in held.seats.values()} == {((), None)}
+    short = World(*machines(2), *classes(), *disks, *own, podgroup().members(3), *members)
+    assert set(short.filter("g-0").hopeless.values()) == {
+        "gang g: only 2 of 3 fit: node(s) didn't find available persistent volumes to bind on 2 of 2 nodes"
+    }
 
 
 def test_what_is_kept_counts_as_used_for_other_gangs() -> None:
