@@ -230,7 +230,7 @@ class Manager:
             elif isinstance(error, NotYet) and not error.poll:
                 self._queue.forget(item)
             elif not (decision.once and any(isinstance(each.error, NotFound) for each in failures)):
-                self._retry(item, patient=isinstance(error, NotYet))
+                self._retry(item, error or failures[0].error)
             self._queue.done(item)
             self._wake.notify_all()
 
@@ -262,8 +262,9 @@ class Manager:
         for request, when in decision.later:
             self._queue.add_at(Item(item.controller, request), when)
 
-    def _retry(self, item: Item, *, patient: bool) -> None:
+    def _retry(self, item: Item, why: PumiceError) -> None:
         """Again after a while. What waits for others is not counted; anything else has a budget."""
+        patient = isinstance(why, NotYet)
         if patient:
             self._patient.add(item)
         elif item in self._patient:
@@ -273,11 +274,12 @@ class Manager:
         if patient or self._settings.max_requeue < 0 or times <= self._settings.max_requeue:
             return
         self._queue.cancel(item)
-        log.warning("giving up %s after %d attempts", item.request, times)
+        name, about = self._controllers[item.controller].name, self._controllers[item.controller].group_of(item.request)
+        log.warning("%s gives %s up after %d attempts: %s", name, about if isinstance(about, Key) else item.request, times, why)
         try:
             decision = self._controllers[item.controller].gave_up(item.request, self._clock.now())
         except PumiceError as error:
-            log.warning("giving up %s: %s", item.request, error)
+            log.warning("%s cannot even give it up: %s", name, error)
             return
         self._carry_out(item, decision)
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from controller.job.counts import Counts, count
 from controller.job.phases import Step
 from controller.job.plugins.base import Plugin
 from controller.job.requests import Request
 from controller.job.seen import JobSeen, PodSeen
-from controller.job.status import Counts, Outcome, count, status_patch
+from controller.job.status import Outcome, status_patch
 from controller.reconciler import NOTHING, Decision, Stage
 from extender.api import labels as names
 from extender.api import pod as phases

@@ -7,9 +7,10 @@ Difference: abort, terminate and complete are honoured while the job restarts.""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from controller.job.counts import Counts
 from controller.job.seen import task_minimum
 from extender.api.job import (
     ABORT_JOB,
@@ -41,14 +42,8 @@ class Tally:
     """A job's wishes and the fresh counts of its pods."""
 
     spec: JobSpec
-    retry_count: int = 0
-    pending: int = 0
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    terminating: int = 0
-    unknown: int = 0
-    tasks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    retry_count: int
+    counts: Counts
 
     @property
     def replicas(self) -> int:
@@ -56,7 +51,7 @@ class Tally:
 
     @property
     def done(self) -> bool:
-        return self.succeeded + self.failed == self.replicas
+        return self.counts.succeeded + self.counts.failed == self.replicas
 
 
 class Rule(NamedTuple):
@@ -73,11 +68,11 @@ def no_replicas(t: Tally) -> bool:
 
 
 def enough_started(t: Tally) -> bool:
-    return t.spec.min_available <= t.running + t.succeeded + t.failed
+    return t.spec.min_available <= t.counts.running + t.counts.succeeded + t.counts.failed
 
 
 def min_success_reached(t: Tally) -> bool:
-    return t.spec.min_success is not None and t.succeeded >= t.spec.min_success
+    return t.spec.min_success is not None and t.counts.succeeded >= t.spec.min_success
 
 
 def done_with_a_task_short(t: Tally) -> bool:
@@ -86,19 +81,19 @@ def done_with_a_task_short(t: Tally) -> bool:
         t.done
         and t.spec.min_available >= sum(task_minimum(task) for task in t.spec.tasks)
         and any(
-            t.tasks[task.name].get(SUCCEEDED, 0) < task.min_available
+            t.counts.tasks[task.name].get(SUCCEEDED, 0) < task.min_available
             for task in t.spec.tasks
-            if task.min_available is not None and task.name in t.tasks
+            if task.min_available is not None and task.name in t.counts.tasks
         )
     )
 
 
 def done_short_of_min_success(t: Tally) -> bool:
-    return t.done and t.spec.min_success is not None and t.succeeded < t.spec.min_success
+    return t.done and t.spec.min_success is not None and t.counts.succeeded < t.spec.min_success
 
 
 def done_with_min_available(t: Tally) -> bool:
-    return t.done and t.succeeded >= t.spec.min_available
+    return t.done and t.counts.succeeded >= t.spec.min_available
 
 
 def done(t: Tally) -> bool:
@@ -106,7 +101,7 @@ def done(t: Tally) -> bool:
 
 
 def too_many_pending(t: Tally) -> bool:
-    return t.pending > t.replicas - t.spec.min_available
+    return t.counts.pending > t.replicas - t.spec.min_available
 
 
 def retries_used_up(t: Tally) -> bool:
@@ -114,11 +109,11 @@ def retries_used_up(t: Tally) -> bool:
 
 
 def enough_pods_gone(t: Tally) -> bool:
-    return t.replicas - t.terminating >= t.spec.min_available
+    return t.replicas - t.counts.terminating >= t.spec.min_available
 
 
 def nothing_left(t: Tally) -> bool:
-    return t.terminating == t.pending == t.running == 0
+    return t.counts.terminating == t.counts.pending == t.counts.running == 0
 
 
 Rules = Sequence[Rule]

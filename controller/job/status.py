@@ -1,17 +1,17 @@
-"""A job's status: counting its pods, and the merge patch that brings the stored status up to date.
+"""A job's status: the merge patch that brings the stored status up to date.
 
 Differences from volcano ed72c7c: pods that stay after a kill remain counted, and lastTransitionTime moves with the phase
 only, so that a finished job's time to live does not start anew with every late event; state.message says why it waits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from controller.job.counts import Counts
 from controller.job.phases import Rules, Tally, next_phase
-from controller.job.seen import JobSeen, PodSeen, waiting_message
+from controller.job.seen import JobSeen, waiting_message
 from controller.merge import merge_diff
-from extender.api import pod as pods
 from extender.api.duration import format_duration
 from extender.api.job import PENDING, RESTARTING, RUNNING, Job
 from extender.api.meta import JOB, Json, Time, format_time
@@ -19,40 +19,6 @@ from extender.api.operations import PatchStatus
 
 WAITS = "PodGroupPending"  # state.reason of a job whose group waits, and the reason of the event about it
 _MAY_WAIT = (PENDING, RUNNING, RESTARTING)
-_COUNTED = {pods.PENDING: "pending", pods.RUNNING: "running", pods.SUCCEEDED: "succeeded", pods.FAILED: "failed"}
-
-
-@dataclass(slots=True)
-class Counts:
-    pending: int = 0
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
-    terminating: int = 0
-    unknown: int = 0
-    tasks: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def add(self, task: str, phase: str) -> None:
-        name = _COUNTED.get(phase, "unknown")
-        setattr(self, name, getattr(self, name) + 1)
-        of_task = self.tasks.setdefault(task, {})
-        shown = phase if phase in _COUNTED else pods.UNKNOWN
-        of_task[shown] = of_task.get(shown, 0) + 1
-
-
-def count(alive: Iterable[PodSeen], terminating: int) -> Counts:
-    """Pods that are not ending by task and phase; those that end only by their number."""
-    counts = Counts(terminating=terminating)
-    for pod in alive:
-        counts.add(pod.task, pod.phase)
-    return counts
-
-
-def tally(job: Job, counts: Counts, retry_count: int) -> Tally:
-    return Tally(
-        job.spec, retry_count, counts.pending, counts.running, counts.succeeded, counts.failed,
-        counts.terminating, counts.unknown, counts.tasks,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +37,7 @@ def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatu
     """The one write of the status, or nothing where it is as it should be. A stale view of the job is refused as a Conflict."""
     stored: Json = seen.raw.get("status") or {}
     job, counts = seen.job, outcome.counts
-    phase = next_phase(outcome.rules, tally(job, counts, outcome.retry_count)) or seen.phase
+    phase = next_phase(outcome.rules, Tally(job.spec, outcome.retry_count, counts)) or seen.phase
     state = _explained(dict(stored.get("state") or {}), phase, waiting_message(seen.group))
     conditions = list(stored.get("conditions") or ())
     if phase != seen.phase:
@@ -81,7 +47,7 @@ def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatu
     wanted: Json = {
         "state": state,
         "minAvailable": job.spec.min_available,
-        **{name: getattr(counts, name) for name in ("pending", "running", "succeeded", "failed", "terminating", "unknown")},
+        **counts.by_name(),
         "version": outcome.version,
         "retryCount": outcome.retry_count,
         "taskStatusCount": {task: {"phase": dict(phases)} for task, phases in counts.tasks.items()},

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from controller.job.counts import Counts, count
 from controller.job.group import group_operations
 from controller.job.kill import delete_pods
 from controller.job.phases import Rules
@@ -15,7 +16,7 @@ from controller.job.plugins.base import Plugin
 from controller.job.pods import FORWARDED, dependencies_ready, is_forwarded, new_pod
 from controller.job.requests import Request
 from controller.job.seen import JobSeen, PodSeen, pod_name
-from controller.job.status import Counts, Outcome, count, first_status, status_patch
+from controller.job.status import Outcome, first_status, status_patch
 from controller.job.volumes import Volumes, plan_volumes
 from controller.reconciler import Decision, NotYet, Stage, at_once
 from extender.api import labels as names

@@ -168,11 +168,11 @@ class Arguments:
         if value is None:
             return None
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.warn(key, f"must be {what}, not {value!r}")
+            self.wrong(key, f"must be {what}, not {value!r}")
             return None
         return value
 
-    def warn(self, key: str, message: str) -> None:
+    def wrong(self, key: str, message: str) -> None:
         self.errors.append(f"{self.path}.{key}: {message}")
 
     def integer(self, key: str, default: int) -> int:
@@ -190,7 +190,7 @@ class Arguments:
                 return True
             if value in ("0", "f", "F", "FALSE", "false", "False"):
                 return False
-            self.warn(key, f"must be true or false, not {value!r}")
+            self.wrong(key, f"must be true or false, not {value!r}")
             return default
         return default if value is None else bool(value)
 

@@ -48,7 +48,7 @@ class Binpack(Plugin[BinpackArgs]):
 def _weight(arguments: Arguments, key: str) -> int:
     weight = arguments.integer(key, 1)
     if weight < 0:
-        arguments.warn(key, f"must not be negative, not {weight}")
+        arguments.wrong(key, f"must not be negative, not {weight}")
     return weight
 
 

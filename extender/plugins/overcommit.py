@@ -34,7 +34,7 @@ class Overcommit(Plugin[OvercommitArgs]):
     def parse(cls, arguments: Arguments) -> OvercommitArgs:
         factor = arguments.number(KEY, FACTOR)
         if not 1 <= factor < math.inf:
-            arguments.warn(KEY, f"must be at least 1, not {factor:g}")
+            arguments.wrong(KEY, f"must be at least 1, not {factor:g}")
         return OvercommitArgs(factor)
 
     def open(self, ssn: Session) -> None:

@@ -228,6 +228,6 @@ def _refusal(said: Objection) -> Refusal:
 def _seconds(arguments: Arguments, key: str, default: int) -> int:
     seconds = arguments.integer(key, default)
     if seconds < 0:
-        arguments.warn(key, f"must not be negative, not {seconds}")
+        arguments.wrong(key, f"must not be negative, not {seconds}")
         return default
     return seconds

@@ -30,7 +30,7 @@ class Sla(Plugin[SlaArgs]):
         text = arguments.text(KEY, "")
         waiting = _seconds(text)
         if text and waiting is None:
-            arguments.warn(KEY, f"must be a duration above zero such as 1h30m, not '{text}'")
+            arguments.wrong(KEY, f"must be a duration above zero such as 1h30m, not '{text}'")
         return SlaArgs(waiting)
 
     def open(self, ssn: Session) -> None:

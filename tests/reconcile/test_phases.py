@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from controller.job import phases
+from controller.job.counts import Counts
 from controller.job.phases import RESTARTS, RUNS, STARTING, Tally, next_phase
 from extender.api.job import Job, JobSpec
 from extender.api.views import view
@@ -15,6 +16,10 @@ from tests.reconcile.builders import job, task
 
 def spec(*tasks: Any, **fields: Any) -> JobSpec:
     return view(Job, job(*tasks, **fields)).spec
+
+
+def tally(asked: JobSpec, retry_count: int = 0, **counts: Any) -> Tally:
+    return Tally(asked, retry_count, Counts(**counts))
 
 
 TWO = spec(task("a", 1), task("b", 1))
@@ -26,30 +31,30 @@ TEN = spec(task("a", 10), minAvailable=8)
 ONE_SIDED = {"a": {"Succeeded": 1}, "b": {"Failed": 1}}
 
 RULES = {
-    "starts when the minimum runs": (STARTING, Tally(TWO, running=2), "Running"),
-    "starts when the minimum has run": (STARTING, Tally(TWO, running=1, succeeded=1), "Running"),
-    "waits for the last of the minimum": (STARTING, Tally(TWO, running=1, pending=1), None),
-    "keeps running without replicas": (RUNS, Tally(spec(task("a", 0))), None),
-    "is complete when all succeeded": (RUNS, Tally(TWO, succeeded=2), "Completed"),
-    "fails when a task is short of its minimum": (RUNS, Tally(STRICT, succeeded=1, failed=1, tasks=ONE_SIDED), "Failed"),
-    "is complete when one success was all it asked": (RUNS, Tally(LOOSE, succeeded=1, failed=1, tasks=ONE_SIDED), "Completed"),
-    "is complete at once when enough succeeded": (RUNS, Tally(QUICK, succeeded=1, running=1), "Completed"),
-    "fails short of minSuccess": (RUNS, Tally(GREEDY, succeeded=1, failed=1), "Failed"),
-    "fails short of minAvailable": (RUNS, Tally(TWO, succeeded=1, failed=1), "Failed"),
-    "goes on while one runs": (RUNS, Tally(TWO, succeeded=1, running=1), None),
-    "is pending again when too few are left": (RUNS, Tally(TEN, running=7, pending=3), "Pending"),
-    "bears as many pending as are spare": (RUNS, Tally(TEN, running=8, pending=2), None),
-    "fails when the retries are used up": (RESTARTS, Tally(TWO, retry_count=3), "Failed"),
-    "starts anew when the old pods have gone": (RESTARTS, Tally(TWO, retry_count=1), "Pending"),
-    "waits for old pods": (RESTARTS, Tally(TWO, retry_count=1, terminating=1), None),
-    "need not wait for more than the minimum": (RESTARTS, Tally(TEN, retry_count=1, terminating=2), "Pending"),
+    "starts when the minimum runs": (STARTING, tally(TWO, running=2), "Running"),
+    "starts when the minimum has run": (STARTING, tally(TWO, running=1, succeeded=1), "Running"),
+    "waits for the last of the minimum": (STARTING, tally(TWO, running=1, pending=1), None),
+    "keeps running without replicas": (RUNS, tally(spec(task("a", 0))), None),
+    "is complete when all succeeded": (RUNS, tally(TWO, succeeded=2), "Completed"),
+    "fails when a task is short of its minimum": (RUNS, tally(STRICT, succeeded=1, failed=1, tasks=ONE_SIDED), "Failed"),
+    "is complete when one success was all it asked": (RUNS, tally(LOOSE, succeeded=1, failed=1, tasks=ONE_SIDED), "Completed"),
+    "is complete at once when enough succeeded": (RUNS, tally(QUICK, succeeded=1, running=1), "Completed"),
+    "fails short of minSuccess": (RUNS, tally(GREEDY, succeeded=1, failed=1), "Failed"),
+    "fails short of minAvailable": (RUNS, tally(TWO, succeeded=1, failed=1), "Failed"),
+    "goes on while one runs": (RUNS, tally(TWO, succeeded=1, running=1), None),
+    "is pending again when too few are left": (RUNS, tally(TEN, running=7, pending=3), "Pending"),
+    "bears as many pending as are spare": (RUNS, tally(TEN, running=8, pending=2), None),
+    "fails when the retries are used up": (RESTARTS, tally(TWO, retry_count=3), "Failed"),
+    "starts anew when the old pods have gone": (RESTARTS, tally(TWO, retry_count=1), "Pending"),
+    "waits for old pods": (RESTARTS, tally(TWO, retry_count=1, terminating=1), None),
+    "need not wait for more than the minimum": (RESTARTS, tally(TEN, retry_count=1, terminating=2), "Pending"),
 }
 
 
-@pytest.mark.parametrize(("rules", "tally", "want"), RULES.values(), ids=RULES)
-def test_rule(rules: phases.Rules, tally: Tally, want: str | None) -> None:
+@pytest.mark.parametrize(("rules", "counted", "want"), RULES.values(), ids=RULES)
+def test_rule(rules: phases.Rules, counted: Tally, want: str | None) -> None:
     """The first rule that holds names the next phase."""
-    assert next_phase(rules, tally) == want
+    assert next_phase(rules, counted) == want
 
 
 STEPS = {
@@ -75,4 +80,4 @@ def test_step(phase: str, action: str, want: tuple[str, bool, bool]) -> None:
 
 def test_an_abort_during_a_restart_is_honoured() -> None:
     """Upstream swallows it."""
-    assert next_phase(phases.step("Restarting", "AbortJob").rules, Tally(TWO)) == "Aborting"
+    assert next_phase(phases.step("Restarting", "AbortJob").rules, tally(TWO)) == "Aborting"

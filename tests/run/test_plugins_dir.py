@@ -84,7 +84,7 @@ CAREFUL = LAST.replace(
     'return Last(arguments.number("weight", 1.0))',
     """weight = arguments.number("weight", 1.0)
     if weight < 0:
-        arguments.warn("weight", "must not be negative")
+        arguments.wrong("weight", "must not be negative")
     return Last(weight)""",
 )
 

@@ -49,7 +49,7 @@ class Capacity(Plugin[CapacityArgs]):
     def parse(cls, arguments: Arguments) -> CapacityArgs:
         level = arguments.integer(LEVEL, 0)
         if level < 0:
-            arguments.warn(LEVEL, f"must not be negative, not {level}")
+            arguments.wrong(LEVEL, f"must not be negative, not {level}")
         return CapacityArgs(level, arguments.boolean(DEVICES, True), arguments.boolean(CONSUMABLE, True))
 
     @classmethod
