@@ -45,7 +45,7 @@ class Worksheet:
             for task in tasks:
                 self.left.setdefault(of_task[task], deque()).append(task)
         self._first = first
-        self._needed = _needed(ssn, job, self.sub_jobs)
+        self._needed = _needed(ssn, job, self.sub_jobs) if ssn.has_sub_jobs(job) else frozenset()
 
     def __bool__(self) -> bool:
         return any(self.left.values())
@@ -61,8 +61,6 @@ def _needed(ssn: Session, job: int, sub_jobs: Sequence[SubJob]) -> frozenset[int
     """The first sub-jobs by sub_job_order that, with those that are ready, make the minSubGroups of each policy."""
     group = ssn.jobs.group[job]
     policies = (group.spec.sub_group_policy if group is not None else None) or ()
-    if not policies:
-        return frozenset()
     ready = [ssn.sub_job_ready(sub_job) for sub_job in sub_jobs]
     have = Counter(sub_job.policy for sub_job, there in zip(sub_jobs, ready, strict=True) if there)
     needed = set()

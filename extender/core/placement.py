@@ -102,11 +102,15 @@ class Plan:
         self.passes[rows] = self.candidates()[rows] & ~_any(refused, len(rows))
         self.refusals = _updated(self.refusals, refused, rows, len(self.ssn.nodes))
         self.scores[rows] = self._points(at)
+        if self.mapped:
+            self._map_again(rows, at)
+        self.fits_future[rows] = self._room(self.ssn.future, rows)
+        self.fits_idle[rows] = self.fits_future[rows] & self._room(self.ssn.idle, rows)
+
+    def _map_again(self, rows: IntN, at: At) -> None:
         for known, fresh in zip(self.mapped, self.ssn.mapped_points(self.cls, at), strict=True):
             if known is not None and fresh is not None:
                 known[rows] = fresh
-        self.fits_future[rows] = self._room(self.ssn.future, rows)
-        self.fits_idle[rows] = self.fits_future[rows] & self._room(self.ssn.idle, rows)
 
     # --- choosing -------------------------------------------------------------------------------------------------------
 
@@ -138,7 +142,7 @@ class Plan:
             if across is not None:
                 total = total + across.scores
                 depends, moves = True, moves or across.moves
-        for points in self.ssn.reduced_points(self.cls, self.mapped, feasible):
+        for points in self.ssn.reduced_points(self.cls, self.mapped, feasible) if self.mapped else ():
             total = total + points
             depends = moves = True
         return total, depends, moves

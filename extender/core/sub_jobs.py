@@ -7,7 +7,7 @@ Source: volcano ed72c7c, pkg/scheduler/api/sub_job_info.go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,19 +21,47 @@ from extender.core.snapshot import Snapshot
 DEFAULT = -1  # in place of a policy
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class SubJob:
-    """M tasks. `policy` is its place in the PodGroup's list, or DEFAULT; `whole`: the job has no policies, this is all of it."""
+    """M tasks. `policy` is its place in the PodGroup's list, or DEFAULT; `whole`: the job has no policies, this is all of it.
 
-    job: int
+    Most jobs are one sub-job that nobody asks more of than whose it is, so what costs time is worked out when it is asked for."""
+
     name: str  # ns/job for the default one, else ns/job/policy-values
+    job: int
     policy: int
     whole: bool
     min_available: int  # subGroupSize: so many of its tasks make it ready
-    match_index: int  # the first label value, where it is a number
-    priority: int  # of its most important task
-    tasks: Rows  # (M,)
-    best_effort: BoolN  # (M,)
+    values: tuple[str, ...]  # of the policy's match labels
+    members: Collection[int]  # its tasks, in the order of the job's
+    snapshot: Snapshot
+    _tasks: Rows | None = None
+    _best_effort: BoolN | None = None
+
+    @property
+    def tasks(self) -> Rows:
+        """(M,)"""
+        if self._tasks is None:
+            self._tasks = np.fromiter(self.members, dtype=np.intp, count=len(self.members))
+        return self._tasks
+
+    @property
+    def best_effort(self) -> BoolN:
+        """(M,) tasks that ask for nothing but a place."""
+        if self._best_effort is None:
+            shapes = (self.snapshot.shapes[shape] for shape in self.snapshot.tasks.shape[self.tasks].tolist())
+            self._best_effort = np.array([shape is not None and shape.best_effort for shape in shapes], dtype=bool)
+        return self._best_effort
+
+    @property
+    def match_index(self) -> int:
+        """The first label value, where it is a number."""
+        return _number(self.values[0]) if self.values else 0
+
+    @property
+    def priority(self) -> int:
+        """Of its most important task; never below 0."""
+        return int(self.snapshot.tasks.priority[self.tasks].max(initial=0))
 
     def count(self, status: NDArray[np.int8], states: BoolN) -> int:
         """Its tasks in one of `states` (10,); pending ones that ask for nothing count too. `status` (T,) of all tasks."""
@@ -46,30 +74,28 @@ def sub_jobs_of(snapshot: Snapshot, job: int) -> tuple[SubJob, ...]:
     group, jobs = snapshot.jobs.group[job], snapshot.jobs
     policies = (group.spec.sub_group_policy if group is not None else None) or ()
     if not policies:
-        return (_made(snapshot, job, (DEFAULT, ()), list(jobs.tasks[job]), int(jobs.min_available[job]), whole=True),)
-    tasks: dict[tuple[int, tuple[str, ...]], list[int]] = {}
+        return (SubJob(str(jobs.key[job]), job, DEFAULT, True, int(jobs.min_available[job]), (), jobs.tasks[job], snapshot),)
+    members: dict[tuple[int, tuple[str, ...]], list[int]] = {}
     for task in jobs.tasks[job]:
         pod = snapshot.tasks.pod[task]
-        tasks.setdefault(_place(policies, (pod.metadata.labels if pod is not None else None) or {}), []).append(task)
-    return tuple(_made(snapshot, job, place, listed, _size(policies, place[0]), policies) for place, listed in tasks.items())
-
-
-def _made(snapshot: Snapshot, job: int, place: tuple[int, tuple[str, ...]], tasks: list[int], least: int,
-          policies: Sequence[SubGroupPolicy] = (), *, whole: bool = False) -> SubJob:  # fmt: skip
-    policy, values = place
-    shapes = (snapshot.shapes[snapshot.tasks.shape[task]] for task in tasks)
-    rows = np.array(tasks, dtype=np.intp)
-    return SubJob(
-        job=job,
-        name=str(snapshot.jobs.key[job]) + (f"/{policies[policy].name}-{'-'.join(values)}" if policy != DEFAULT else ""),
-        policy=policy,
-        whole=whole,
-        min_available=least,
-        match_index=_number(values[0]) if values else 0,
-        priority=int(snapshot.tasks.priority[rows].max(initial=0)),
-        tasks=rows,
-        best_effort=np.array([shape is not None and shape.best_effort for shape in shapes], dtype=bool),
+        members.setdefault(_place(policies, (pod.metadata.labels if pod is not None else None) or {}), []).append(task)
+    return tuple(
+        SubJob(
+            _name(str(jobs.key[job]), policies, policy, values),
+            job,
+            policy,
+            False,
+            _size(policies, policy),
+            values,
+            tasks,
+            snapshot,
+        )
+        for (policy, values), tasks in members.items()
     )
+
+
+def _name(job: str, policies: Sequence[SubGroupPolicy], policy: int, values: Sequence[str]) -> str:
+    return f"{job}/{policies[policy].name}-{'-'.join(values)}" if policy != DEFAULT else job
 
 
 def _size(policies: Sequence[SubGroupPolicy], policy: int) -> int:
