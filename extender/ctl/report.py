@@ -16,6 +16,7 @@ from extender.local import Outcome
 
 OTHER_SCHEDULER = "OtherScheduler"  # the pod is not ours to place
 NOT_STARTED = "NotStarted"  # the job has no pods yet: its controller waits for something
+GIVEN_UP = "GivenUp"  # its controller could not make what it needs, and ended it
 PLACED, MUST_WAIT, NEVER_FITS = 0, 3, 4  # exit status
 
 
@@ -115,8 +116,17 @@ def _waiting(outcome: Outcome, names: GroupNames) -> Iterator[Wait]:
             text = f"its schedulerName is '{scheduler}', which nobody here is; --scheduler-name {scheduler} makes it ours"
             yield Wait(f"Pod {key_of(pod)}", OTHER_SCHEDULER, text)
     for job in outcome.objects.get(JOB, ()):
-        if str(key_of(job)) not in told and job_phase_of(job) in ("", "Pending") and not _has_pods(job):
-            yield Wait(str(key_of(job)), NOT_STARTED, _last_warning(outcome, job) or "its pods have not been made yet")
+        name, phase, message = str(key_of(job)), job_phase_of(job), _message(job)
+        if name not in told and phase in ("", "Pending") and not _has_pods(job):
+            text = message or _last_warning(outcome, job) or "its pods have not been made yet"
+            yield Wait(name, NOT_STARTED, text)
+        elif phase == "Terminated" and message:
+            yield Wait(name, GIVEN_UP, message)
+
+
+def _message(job: Json) -> str:
+    """What its controller says about it."""
+    return str(((job.get("status") or {}).get("state") or {}).get("message") or "")
 
 
 def _has_pods(job: Json) -> bool:

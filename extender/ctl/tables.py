@@ -16,9 +16,10 @@ from rich.text import Text
 from extender.api.quantity import for_people
 from extender.core.reasons import Reason
 from extender.ctl.lines import Amounts, JobLine, NodeLine
-from extender.ctl.report import Report
+from extender.ctl.report import GIVEN_UP, Report
 
 _JOBS, _NODES, _WAITS = 40, 16, 20  # rows; -o json has them all
+_VERBS = {str(Reason.NEVER_FITS): "can never fit", GIVEN_UP: "was given up"}
 _BAR = 10  # characters
 _WIDEST = 1000  # characters; no table is wider
 _WRAPPED = ("NODES", "DESERVED", "CAPABILITY")  # columns that give way where the terminal is narrow
@@ -112,8 +113,8 @@ def _spread(nodes: Mapping[str, int]) -> str:
 
 def _waits(report: Report, console: Console) -> None:
     for wait in report.waiting[:_WAITS]:
-        never = wait.reason == Reason.NEVER_FITS
-        text = Text.assemble((wait.job, "bold"), " can never fit: " if never else " waits: ", wait.message, f" [{wait.reason}]")
+        verb = _VERBS.get(wait.reason, "waits")
+        text = Text.assemble((wait.job, "bold"), f" {verb}: ", wait.message, f" [{wait.reason}]")
         console.print(text, soft_wrap=True)
     rest = Counter(str(wait.reason) for wait in report.waiting[_WAITS:])
     if rest:

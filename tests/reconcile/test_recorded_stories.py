@@ -14,7 +14,7 @@ from tests.reconcile.stories import play
 
 ELSEWHERE = {
     "ctl-budget-001": "mended: the job waits for its claim, so its version stays (test_jobs.py)",
-    "ctl-budget-003": "the new group of a restart is refused: Pending from then on; there Restarting, for a restart swallows commands",
+    "ctl-budget-003": "a restart whose new group is refused: Pending from then on; there Restarting, and it swallows a command",
     "ctl-budget-006": "a job goes on as soon as its claim is there, not at the next retry",
     "ctl-build-023": "mended in admission, which refuses the job",
     "ctl-cron-015": "mended: an aborted job does not hold up the schedule (test_flows.py)",

@@ -247,6 +247,15 @@ def test_why_a_job_waits(pumice: Command, text: str, name: str, reason: str, mes
     assert (wait["job"], wait["reason"], wait["message"]) == (f"default/{name}", reason, message)
 
 
+def test_a_job_that_was_given_up(pumice: Command) -> None:
+    """Its pods are refused until its controller ends it: that is no success, and it is said what refused them."""
+    quota = "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few, namespace: default}\nspec: {hard: {pods: 1}}\n"
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": quota + job("a")})
+    line = next(line for line in ran.out.splitlines() if "default/a" in line)
+    assert (ran.status, line.startswith("default/a was given up: "), "exceeded quota: few" in line) == (3, True, True)
+    assert line.endswith("[GivenUp]")
+
+
 def test_kinds_without_bearing_are_passed_over(pumice: Command) -> None:
     """Charts bring them along."""
     role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\n"
