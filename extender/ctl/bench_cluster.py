@@ -15,7 +15,7 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl.measuring import stages
-from extender.ctl.measuring.child import free_port
+from extender.ctl.measuring.child import free_ports
 from extender.ctl.measuring.load import OWNER, Load
 from extender.ctl.measuring.prepared import prepared
 from extender.ctl.measuring.report import RAW, Idle, Stage, as_json, lines
@@ -65,7 +65,7 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, prepared(server, say, nodes, more) as namespace:
         site = stages.Site(server, connection, nodes, Path(folder), timeout)
         if extender:
-            deciders.append(extended(kube_scheduler, path, free_port(), Path(folder)))
+            deciders.append(extended(kube_scheduler, path, free_ports(1)[0], Path(folder)))
         if raw:
             say(RAW)
             measured.append(stages.raw(site, Load(namespace, NAME, gangs, size, plain)))

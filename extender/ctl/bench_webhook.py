@@ -19,7 +19,7 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl.measuring import webhook as served
-from extender.ctl.measuring.child import Child, free_port
+from extender.ctl.measuring.child import Child, free_ports
 from extender.ctl.measuring.creations import Made, measure
 from extender.ctl.measuring.load import OWNER
 from extender.ctl.measuring.prepared import prepared
@@ -81,7 +81,7 @@ def _say(text: str) -> None:
 def _creations(kubeconfig: str, objects: int, rounds: int) -> list[Made]:
     server = KubernetesCluster(Connection(loader(kubeconfig), SystemClock(), OWNER))
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, prepared(server, _say) as namespace:
-        return measure(server, kubeconfig, namespace, objects, rounds, (free_port(), free_port()), Path(folder), _say)
+        return measure(server, kubeconfig, namespace, objects, rounds, free_ports(2), Path(folder), _say)
 
 
 def _created(made: Made) -> dict[str, str]:

@@ -20,7 +20,7 @@ from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl import bench_webhook
 from extender.ctl.bench_webhook import Stage, lines
 from extender.ctl.measuring import load
-from extender.ctl.measuring.child import free_port
+from extender.ctl.measuring.child import free_ports
 from extender.ctl.measuring.reviews import PATH, Sent, Target, by_threads, by_wrk, review
 from tests.controlplane.plane import Plane
 from webhook.review import read, request_of
@@ -69,7 +69,7 @@ def test_a_wrk_that_fails_is_told(tmp_path: Path) -> None:
 def test_a_webhook_that_does_not_answer_is_told(tmp_path: Path) -> None:
     folder.save(tmp_path, restock(Stock(), ["localhost"], SystemClock().now()))
     with pytest.raises(PumiceError, match="no review was answered: ConnectionRefusedError"):
-        by_threads(Target(free_port(), tmp_path / "ca.crt", "localhost"), 1, 0.05)
+        by_threads(Target(free_ports(1)[0], tmp_path / "ca.crt", "localhost"), 1, 0.05)
 
 
 def test_the_table() -> None:

@@ -24,6 +24,7 @@ from certs.stock import Stock, restock
 from extender.api.meta import QUEUE
 from extender.cluster.clock import SystemClock
 from extender.ctl.measuring import webhook
+from tests.controlplane.processes import free_ports
 from tests.webhook.reviews import UID, job, review
 from webhook.metrics import FOLDER
 
@@ -77,14 +78,6 @@ class Running:
         """Bytes of all workers."""
         pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in self.workers())
         return sum(pages) * os.sysconf("SC_PAGESIZE")
-
-
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def start(where: Path) -> Running:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,10 +107,11 @@ class Child:
         return 0.0
 
 
-def free_port() -> int:
-    """Of this machine, free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+def free_ports(count: int) -> list[int]:
+    """Of this machine, all different, free a moment ago."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(each.getsockname()[1]) for each in sockets]
 
 
 def _answers(page: str) -> bool:

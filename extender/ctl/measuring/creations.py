@@ -48,7 +48,7 @@ class Made:
         return self.with_webhooks / self.without
 
 
-def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, rounds: int, ports: tuple[int, int], folder: Path,
+def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, rounds: int, ports: Sequence[int], folder: Path,
             say: Callable[[str], None]) -> list[Made]:  # fmt: skip
     """About `count` objects of each kind in each of `rounds` rounds with the webhooks and as many without.
 
@@ -110,7 +110,7 @@ def _create(cluster: Cluster, things: Sequence[Thing]) -> float:
 
 
 @contextmanager
-def _serving(kubeconfig: str, ports: tuple[int, int], folder: Path) -> Iterator[list[Json]]:
+def _serving(kubeconfig: str, ports: Sequence[int], folder: Path) -> Iterator[list[Json]]:
     """vc-webhook-manager at work for as long as the block lasts; the configurations that call it."""
     certificates.save(folder, restock(Stock(), [HOST], SystemClock().now()))
     port, health = ports

@@ -19,7 +19,7 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.logs import configure
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.tls import TlsFiles
-from extender.ctl.measuring.child import Child, free_port
+from extender.ctl.measuring.child import Child, free_ports
 from extender.ctl.measuring.reviews import Target
 from webhook.metrics import FOLDER
 from webhook.routes import BY_PATH
@@ -34,7 +34,7 @@ def running(where: Path, workers: int) -> Iterator[tuple[Child, Target]]:
     """The process for as long as the block lasts, ready; certificates for HOST are made first. Raises NotMeasured."""
     certificates.save(where, restock(Stock(), [HOST], SystemClock().now()))
     (where / "metrics").mkdir()
-    port, health = free_port(), free_port()
+    port, health = free_ports(2)
     child = Child(command(where, port, health, workers), where / "log", {FOLDER: str(where / "metrics")})
     try:
         child.await_page(f"http://127.0.0.1:{health}/readyz")
