@@ -42,13 +42,16 @@ class Gang(Plugin[NoArgs]):
         members = self._of(ssn, job)
         if members is not None:
             alive = members.counted(ssn, ALIVE, pending_best_effort=False)
-            if members.role_lacks(alive).any():
-                return Refused(NOT_ENOUGH_OF_TASK, "Not enough valid pods of each task for gang-scheduling")
+            lacks = members.role_lacks(alive)
+            if lacks.any():
+                roles = zip(members.roles, members.role_minimum.tolist(), lacks.tolist(), strict=True)
+                short = ", ".join(f"{role} {minimum - lack} of {minimum}" for role, minimum, lack in roles if lack)
+                return Refused(NOT_ENOUGH_OF_TASK, f"there are too few pods for the gang: {short}")
             if not members.enough_parts(members.part_policy >= 0):
-                return Refused(NOT_ENOUGH_OF_TASK, "Not enough valid subGroups of each task for gang-scheduling")
+                return Refused(NOT_ENOUGH_OF_TASK, "there are too few subgroups for the gang, see minSubGroups")
         valid, least = _count(ssn, job, ALIVE), int(ssn.jobs.min_available[job])
         if valid < least:
-            return Refused(NOT_ENOUGH, f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {least}")
+            return Refused(NOT_ENOUGH, f"there are too few pods for the gang: {valid} of {least}")
         return None
 
     # --- is it whole --------------------------------------------------------------------------------------------------

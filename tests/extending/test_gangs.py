@@ -91,7 +91,7 @@ def test_nobody_is_bound_before_the_gang_is_whole() -> None:
 
 def test_a_gang_short_of_pods_is_refused() -> None:
     world = World(*machines(2), podgroup("g").members(3), member("g-0").cpu(1), member("g-1").cpu(1))
-    assert world.filter("g-0").hopeless["n0"] == "gang g: Not enough valid tasks for gang-scheduling, valid: 2, min: 3"
+    assert world.filter("g-0").hopeless["n0"] == "gang g: there are too few pods for the gang: 2 of 3"
 
 
 def test_a_pod_whose_group_is_missing_waits() -> None:

@@ -119,7 +119,7 @@ WAITS: dict[str, tuple[list[Json], Reason, str]] = {
     "too few pods": (
         [*nodes(1, 4), queue(), podgroup("g").members(2), task("g-w-0", group="g").cpu(1)],
         Reason.NOT_ENOUGH_TASKS,
-        "Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
+        "there are too few pods for the gang: 1 of 2",
     ),
     "no such queue": (
         [*nodes(1, 4), queue(), *gang("g", 1, 1, 1, in_queue="nowhere")],

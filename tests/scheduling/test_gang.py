@@ -67,16 +67,16 @@ def test_ready(group: GroupBuilder, tasks: list[Json], ready: bool, lacking: int
 
 VALID = {
     "enough pods": (podgroup("g").members(2), pending("a", "b"), None),
-    "too few pods": (podgroup("g").members(3), pending("a", "b"), "Not enough valid tasks for gang-scheduling, valid: 2, min: 3"),
+    "too few pods": (podgroup("g").members(3), pending("a", "b"), "there are too few pods for the gang: 2 of 3"),
     "failed pods do not count": (
         podgroup("g").members(2), [*pending("a"), task("b", "g").on("n", "Failed")],
-        "Not enough valid tasks for gang-scheduling, valid: 1, min: 2",
+        "there are too few pods for the gang: 1 of 2",
     ),
     "a role without pods": (
         podgroup("g").members(2, {"ps": 1, "worker": 1}), pending("a", "b", role="worker"),
-        "Not enough valid pods of each task for gang-scheduling",
+        "there are too few pods for the gang: ps 0 of 1",
     ),
-    "too few parts": (in_parts(1, 1, 2), parts("w", "x", "x"), "Not enough valid subGroups of each task for gang-scheduling"),
+    "too few parts": (in_parts(1, 1, 2), parts("w", "x", "x"), "there are too few subgroups for the gang, see minSubGroups"),
 }  # fmt: skip
 
 
