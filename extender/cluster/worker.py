@@ -24,6 +24,7 @@ from extender.cluster.incoming import CHUNK, LONGEST_HEAD, NOTHING_YET, WRITE_SE
 
 HERE_SECONDS = 0.5  # to write an answer that the loop itself gives
 KEEP_ALIVE = 120  # seconds; Kubernetes closes its idle connections after 90, and who closes first should be the client
+SIGN_OF_LIFE = 1.0  # seconds between two for the master
 LINGER_SECONDS = 2.0  # a client still sends what we do not want: its answer must not be cut off by a reset
 HELD = 64 * 1024 * 1024  # bytes of unfinished requests in one worker; who goes beyond that is cut
 
@@ -48,6 +49,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._waiting: dict[Client, None] = {}  # connections that the poller watches
+        self._told = 0.0  # when the master last heard of us
 
     # --- the loop ---------------------------------------------------------------------------------------------------------
 
@@ -57,6 +59,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         if not self.alive:
             for listener in self.sockets:
                 listener.close()
+
+    def notify(self) -> None:
+        """Not at each turn: it touches a file, which may be on a disk that is busy."""
+        now = time.monotonic()
+        if now >= self._told + SIGN_OF_LIFE:
+            self._told = now
+            super().notify()
 
     def accept(self, listener: socket.socket) -> None:
         try:
