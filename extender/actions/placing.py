@@ -36,17 +36,21 @@ def place_tasks(ssn: Session, stmt: Statement, sub_job: SubJob, tasks: deque[int
     row = ssn.queue_of(sub_job.job)
     open_to = _OpenTo(ssn, within, args.predicate_error_cache)
     failed: dict[int, FitErrors] = {}  # class -> why; other classes of the same role are judged on their own
+    failed_roles: set[str] = set()
     for equal in _runs(ssn, sub_job, tasks):
         cls = ssn.task_class(equal[0])
         allowed = ssn.allocatable_tasks(row, equal)
-        placed = _place(ssn, stmt, cls, equal[:allowed], open_to(cls, equal[0])) if cls.id not in failed else 0
+        nodes = open_to(cls, equal[0])
+        placed = _place(ssn, stmt, cls, equal[:allowed], nodes) if cls.id not in failed else 0
         if allowed < len(equal):
             _over_limit(ssn, stmt, sub_job.job, cls, equal[allowed:])
         if placed < allowed:
             if cls.id not in failed:
                 failed[cls.id] = explain(ssn.plan(cls), within)
-            for task in equal[placed:allowed]:
-                ssn.fit_errors[task] = failed[cls.id]
+            ssn.fit_errors.update(dict.fromkeys(equal[placed:allowed], failed[cls.id]))
+            if failed_roles.isdisjoint(roles := {ssn.tasks.role[equal[0]]}) and nodes is not None:
+                ssn.fit_errors[equal[placed]] = explain(ssn.plan(cls), within, nodes)
+            failed_roles |= roles
             if not _can_become_ready(ssn, sub_job, failed, tasks):
                 break
         if placed and ssn.sub_job_ready(sub_job):

@@ -14,32 +14,36 @@ from functools import partial
 
 import numpy as np
 
-from extender.actions.starving import make_room_for_job, starving_jobs, tasks_in_order
+from extender.actions.starving import comes_later, is_placed_later, make_room_for_job, starving_jobs, tasks_in_order
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
 from extender.core.plugin import Arguments
 from extender.core.session import Session
-from extender.core.victims import BoolT, DryRun, VictimSearch
+from extender.core.victims import BoolT, DryRun, Manner, VictimSearch
 
 
 @dataclass(frozen=True)
 class PreemptArgs:
-    """`dry_run`: compare several nodes before choosing one (enableTopologyAwarePreemption); None: the best score wins."""
+    """`dry_run`: compare several nodes before choosing one (enableTopologyAwarePreemption); None: the best score wins.
+    `predicate_error_cache`: what refuses one task of a role for good refuses all of them."""
 
     dry_run: DryRun | None = None
+    predicate_error_cache: bool = True
 
 
 def _parse(arguments: Arguments) -> PreemptArgs:
-    arguments.boolean("predicateErrorCacheEnable", True)  # accepted for upstream's sake: classes make it moot,
-    arguments.integer("topologyAwarePreemptWorkerNum", 16)  # as vectors do workers
+    arguments.integer("topologyAwarePreemptWorkerNum", 16)  # accepted for upstream's sake: vectors make workers moot
     usual = DryRun()
     dry_run = DryRun(
         percentage=arguments.integer("minCandidateNodesPercentage", usual.percentage),
         at_least=arguments.integer("minCandidateNodesAbsolute", usual.at_least),
         at_most=arguments.integer("maxCandidateNodesAbsolute", usual.at_most),
     )
-    return PreemptArgs(dry_run if arguments.boolean("enableTopologyAwarePreemption", False) else None)
+    return PreemptArgs(
+        dry_run if arguments.boolean("enableTopologyAwarePreemption", False) else None,
+        arguments.boolean("predicateErrorCacheEnable", True),
+    )
 
 
 def run(ssn: Session, args: PreemptArgs) -> None:
@@ -47,7 +51,13 @@ def run(ssn: Session, args: PreemptArgs) -> None:
     for job in starving_jobs(ssn):
         if not _has_topology(ssn, job):
             by_queue.setdefault(ssn.queue_of(job), []).append(job)
-    search = VictimSearch(ssn, "preemptable", "preempt", by_score=True, dry_run=args.dry_run)
+    manner = Manner(
+        free_first=comes_later(ssn, "preempt", "allocate"),
+        sparing=args.dry_run is not None,
+        one_template=args.predicate_error_cache,
+        dry_run=args.dry_run,
+    )
+    search = VictimSearch(ssn, "preemptable", "preempt", manner)
     queues = LiveHeap(by_queue, ssn.queue_order)
     while queues:
         starving = by_queue[queues.pop()]
@@ -65,17 +75,9 @@ def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
             victims = search.make_room(stmt, task, tenants(ssn, search, task, own_job=True), own_job=True)
             if victims is None:
                 return
-            if victims or not _is_placed_later(ssn, task):
+            if victims or not is_placed_later(ssn, "preempt", task):
                 stmt.commit()
                 ssn.evicted_for.update(dict.fromkeys(victims, task))
-
-
-def _is_placed_later(ssn: Session, task: int) -> bool:
-    """A promise of free room would keep allocate or backfill from giving the task that very room in this session."""
-    if ssn.shape_of(task).best_effort:
-        return True
-    names = [entry.action.name for entry in ssn.conf.actions]
-    return "allocate" in names[names.index("preempt") :]
 
 
 def tenants(ssn: Session, search: VictimSearch, task: int, *, own_job: bool) -> BoolT:

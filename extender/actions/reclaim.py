@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from extender.actions.starving import make_room_for_job, starving_jobs
+from extender.actions.starving import comes_later, make_room_for_job, starving_jobs
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
 from extender.core.plugin import Arguments
 from extender.core.session import Session
-from extender.core.victims import BoolT, VictimSearch
+from extender.core.victims import BoolT, Manner, VictimSearch
 
 
 def run(ssn: Session, args: bool) -> None:
@@ -24,7 +24,9 @@ def run(ssn: Session, args: bool) -> None:
     by_queue: dict[int, list[int]] = {}
     for job in starving_jobs(ssn):
         by_queue.setdefault(ssn.queue_of(job), []).append(job)
-    search = VictimSearch(ssn, "reclaimable", "reclaim", by_score=False)
+    before_allocate = comes_later(ssn, "reclaim", "allocate")
+    manner = Manner(by_score=False, free_first=before_allocate, only_tenanted=not before_allocate, sparing=False)
+    search = VictimSearch(ssn, "reclaimable", "reclaim", manner)
     reclaimable = _reclaimable(ssn, search)
     jobs = {row: LiveHeap(listed, ssn.job_order) for row, listed in by_queue.items()}
     queues = LiveHeap(jobs, ssn.queue_order)

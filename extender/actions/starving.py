@@ -45,12 +45,14 @@ def make_room_for_job(
     `candidates`: task -> who may be asked to leave for it; `may`: which tasks may look at all.
 
     A job that finds room without any eviction is left to allocate, and tasks that ask for nothing and find a place are left to
-    backfill: both bind at once. Such tasks count as placed meanwhile, so that no room is taken that the job does not need."""
+    backfill, where these come later: both bind at once. Such tasks count as placed meanwhile, so that no room is taken that the
+    job does not need."""
     tasks = tasks_in_order(ssn, job)
     hopeless, alike = search.hopeless, _code(ssn, search, job, tasks)
     if alike in hopeless:
         return
     victims: dict[int, list[int]] = {}
+    later: dict[int, bool] = {}
     with ssn.statement() as places, ssn.statement() as stmt:
         for task in tasks:
             if not ssn.job_starving(job):
@@ -61,14 +63,25 @@ def make_room_for_job(
                 left = search.make_room(trial, task, candidates(task))
                 if left is None:
                     continue
-                (stmt if left or not ssn.shape_of(task).best_effort else places).merge(trial)
+                later[task] = not left and is_placed_later(ssn, search.reason, task)
+                (places if later[task] and ssn.shape_of(task).best_effort else stmt).merge(trial)
                 victims[task] = left
-        if stmt.evicted and ssn.job_pipelined(job):
+        if (stmt.evicted or not all(later.values())) and ssn.job_pipelined(job):
             stmt.commit()
             ssn.evicted_for.update((victim, task) for task, left in victims.items() for victim in left)
             return
     search.hopeless = hopeless  # all is again as it was
     hopeless.add(alike)
+
+
+def is_placed_later(ssn: Session, action: str, task: int) -> bool:
+    """A task with free room that is promised it is passed over by the action after this one that would bind it there."""
+    return comes_later(ssn, action, "backfill" if ssn.shape_of(task).best_effort else "allocate")
+
+
+def comes_later(ssn: Session, action: str, other: str) -> bool:
+    names = [entry.action.name for entry in ssn.conf.actions]
+    return other in names[names.index(action) :]
 
 
 def _code(ssn: Session, search: VictimSearch, job: int, tasks: list[int]) -> Hashable:

@@ -39,6 +39,9 @@ class Reason(StrEnum):
     UNREADABLE = "Unreadable"
 
 
+OF_ONE_ROLE = "node(s) refused another task of the role"
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Why a job (or a task that has none) waits. `numbers` by name, such as {"cpu": {"asked": ..., "free": ...}}."""
@@ -51,7 +54,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitErrors:
-    """Why one task found no node: nodes by cause. `unresolvable` (N,): evicting pods there cannot help it."""
+    """Why one task found no node: nodes by cause. `unresolvable` (N,): there was room, and evicting pods cannot help it."""
 
     counts: Mapping[str, int]
     nodes: int
@@ -67,8 +70,10 @@ class FitErrors:
         return f"{head}: {causes}."
 
 
-def explain(plan: Plan, within: HyperNode | None = None) -> FitErrors:
-    """Judge every node (or those of the HyperNode) for the class once more and count the causes, as the reference words them."""
+def explain(plan: Plan, within: HyperNode | None = None, open_to: BoolN | None = None) -> FitErrors:
+    """Judge every node (or those of the HyperNode) for the class once more and count the causes, as the reference words them.
+
+    `open_to` (N,): nodes that no other task of its role was refused by for good; None: all."""
     ssn, cls = plan.ssn, plan.cls
     partly = within is not None and not within.is_root
     exists = plan.candidates() & within.nodes if within is not None else plan.candidates()
@@ -90,12 +95,17 @@ def explain(plan: Plan, within: HyperNode | None = None) -> FitErrors:
             unaccounted &= ~lacking
     unresolvable, lasting = np.zeros(len(exists), dtype=bool), np.zeros(len(exists), dtype=bool)
     rest = exists & ~short
+    if open_to is not None:
+        unresolvable |= rest & ~open_to
+        rest &= open_to
+        if unresolvable.any():
+            counts[OF_ONE_ROLE] += int(unresolvable.sum())
     for refusal in [*plan.refusals, *plan._across()]:
         refused = rest & refusal.mask
         if refused.any():
             counts[refusal.message] += int(refused.sum())
         if refusal.unresolvable:
-            unresolvable |= exists & refusal.mask
+            unresolvable |= refused
             if not refusal.for_now:
                 lasting |= refusal.mask
             rest &= ~refusal.mask

@@ -1,10 +1,11 @@
 """The search that preempt and reclaim share: for one pending task, a node and the tasks that must leave it.
 
     reach    nodes where the task fits if all who may be asked left, and whose refusals leaving can cure: vector sums
-    order    nodes with room of their own first, then by score (preempt) or by how little their tenants matter (reclaim)
+    order    by score and then by how little their tenants matter (preempt), or the lowest row first (reclaim); where allocate
+             is still to come, nodes with room of their own before all others
     victims  a node's candidates as far as the plugins give them up, least important first (victim_order.py)
     trial    evict one after the other in a statement until the task fits, the queue may take it and the checks pass;
-             spare again, most important first, whom it did not take; undo. What is left is evicted for good
+             when comparing nodes spare again, most important first, whom it did not take; undo. What is left is evicted
 
 The gang's floor, budgets and shares are judged on the state of the whole statement, because each eviction is already in it.
 Source: volcano ed72c7c, actions/{preempt,reclaim} and kube-scheduler's preemption, whose simulate hooks are a Statement here."""
@@ -23,11 +24,13 @@ from extender.api.meta import parse_time
 from extender.core import status as st
 from extender.core.axis import BoolN, Rows
 from extender.core.placement import Plan
+from extender.core.plugin import TaskClass
 from extender.core.session import Session
 from extender.core.statement import Statement
 from extender.core.victim_order import by_importance, in_victim_order, queues_in_order
 
 BoolT = NDArray[np.bool_]  # (T,) which tasks
+Role = tuple[int, str]  # a job and the name of one of its roles
 _PRIORITY_OFFSET = 2**31  # makes every priority positive, so that more victims never weigh less
 
 
@@ -43,12 +46,24 @@ class DryRun:
         return min(nodes, self.at_most, max(self.at_least, nodes * self.percentage // 100))
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How one caller searches."""
+
+    by_score: bool = True  # the best score is tried first, else the lowest row
+    free_first: bool = True  # nodes that need nobody to leave come before all others
+    only_tenanted: bool = False  # nodes where nobody could be asked to leave do not come into question
+    sparing: bool = True  # whoever turns out to be needless stays
+    one_template: bool = False  # what refuses one task of a role for good refuses all of them (predicateErrorCacheEnable)
+    dry_run: DryRun | None = None
+
+
 class VictimSearch:
     """One action's search. `hook` is preemptable or reclaimable, `reason` goes into the evictions."""
 
-    def __init__(self, ssn: Session, hook: str, reason: str, *, by_score: bool, dry_run: DryRun | None = None) -> None:
-        self.ssn, self.hook, self.reason = ssn, hook, reason
-        self.by_score, self.dry_run = by_score, dry_run
+    def __init__(self, ssn: Session, hook: str, reason: str, manner: Manner) -> None:
+        self.ssn, self.hook, self.reason, self.manner = ssn, hook, reason, manner
+        self._refused = _RoleRefusals() if manner.one_template else None
         live = np.zeros(len(ssn.jobs) + 1, dtype=bool)  # the last row is that of tasks without a job, row -1
         live[ssn.live_jobs()] = True
         queues = np.append(ssn.jobs.queue, -1)
@@ -82,8 +97,16 @@ class VictimSearch:
         job = ssn.job_of(task)
         return (
             ssn.task_class(task).id, ssn.queue_of(job), int(ssn.jobs.priority[job]), int(ssn.tasks.priority[task]),
-            bool(ssn.tasks.preemptable[task]), task in ssn.fit_errors, job if self._has_tenants(job) else -1,
+            bool(ssn.tasks.preemptable[task]), task in ssn.fit_errors, job if self._is_alone(task, job) else -1,
         )  # fmt: skip
+
+    def _is_alone(self, task: int, job: int) -> bool:
+        """What happens to the task depends on more of its job than other jobs could share."""
+        refused = self._refused
+        return self._has_tenants(job) or (refused is not None and refused.by_others(self._role(task), self.ssn.task_class(task)))
+
+    def _role(self, task: int) -> Role:
+        return self.ssn.job_of(task), self.ssn.tasks.role[task]
 
     def _has_tenants(self, job: int) -> bool:
         counts = self.ssn.job_counts[job]
@@ -99,29 +122,34 @@ class VictimSearch:
             return None
         curable = self._curable(plan, task)
         rows = np.flatnonzero(candidates)
+        if self.manner.only_tenanted:
+            curable &= np.bincount(ssn.task_node[rows], minlength=len(curable)) > 0
         rows = rows[self._given_up(task, rows)]
         for shard in self._shards(curable):
             reach = shard & self._reach(plan, rows)
             if not reach.any():
                 continue
             order = self._order(plan, task, shard, reach, rows)
-            found = self._compare(plan, task, order, candidates) if self.dry_run else None
-            if found is None and not self.dry_run:
+            found = self._compare(plan, task, order, candidates) if self.manner.dry_run else None
+            if found is None and not self.manner.dry_run:
                 found = next(self._tries(plan, task, order, candidates), None)
             if found is not None:
                 return found
         return None
 
     def _curable(self, plan: Plan, task: int) -> BoolN:
-        """(N,) nodes that nothing refuses which would still refuse once others have left."""
+        """(N,) nodes that nothing refuses which would still refuse once others have left, be it another task of the role."""
         curable = self.ssn.candidates.copy()
-        for refusal in [*plan.refusals, *plan._across()]:
-            if refusal.unresolvable:
-                curable &= ~refusal.mask
         errors = self.ssn.fit_errors.get(task)
         if errors is not None and errors.unresolvable is not None:
             curable &= ~errors.unresolvable
-        return curable
+        refused = np.zeros(len(curable), dtype=bool)
+        for refusal in [*plan.refusals, *plan._across()]:
+            if refusal.unresolvable:
+                refused |= refusal.mask
+        if self._refused is not None:
+            refused |= self._refused.with_others(self._role(task), plan.cls, curable & refused)
+        return curable & ~refused
 
     def _shards(self, curable: BoolN) -> Iterator[BoolN]:
         """The nodes of our own shard first, where sharding is soft (hard sharding leaves no others)."""
@@ -159,16 +187,13 @@ class VictimSearch:
 
     def _order(self, plan: Plan, task: int, shard: BoolN, reach: BoolN, rows: Rows) -> list[int]:
         """Nodes within reach, in the order in which to try them."""
-        ssn = self.ssn
-        free = np.zeros(len(reach), dtype=bool)
-        if self._queue_takes(task):
-            free = plan.feasible(releasing=True, within=shard)
-        keys: list[NDArray[Any]] = [self._rank(task, rows)]
-        if self.by_score:  # over all nodes that could be cured, as an ordinary placement scores all that are feasible
-            keys.append(-plan.total_scores(shard)[0])
-        tie = ssn.rng.permutation(len(reach)) if ssn.conf.random_ties else np.arange(len(reach))
-        found = np.flatnonzero(reach)
-        return [int(row) for row in found[np.lexsort([key[found] for key in (tie, *keys, ~free)])]]
+        ssn, found = self.ssn, np.flatnonzero(reach)
+        keys: list[NDArray[Any]] = [ssn.rng.permutation(len(reach)) if ssn.conf.random_ties else np.arange(len(reach))]
+        if self.manner.by_score:  # over all nodes that could be cured, as an ordinary placement scores all that are feasible
+            keys += [self._rank(task, rows), -plan.total_scores(shard)[0]]
+        if self.manner.free_first and self._queue_takes(task):
+            keys.append(~plan.feasible(releasing=True, within=shard))
+        return [int(row) for row in found[np.lexsort([key[found] for key in keys])]]
 
     def _rank(self, task: int, rows: Rows) -> NDArray[np.int64]:
         """(N,) how much the least important candidate of each node matters; nodes without any come last."""
@@ -210,7 +235,7 @@ class VictimSearch:
                     return None
                 trial.evict(victim, self.reason)
             victims = trial.evicted
-        return self._spare(plan, task, node, victims)
+        return self._spare(plan, task, node, victims) if self.manner.sparing else victims
 
     def _fits(self, plan: Plan, task: int, node: int) -> bool:
         """Room, the queue's consent, and every check: what allocate will ask for once the victims are gone."""
@@ -248,8 +273,8 @@ class VictimSearch:
 
     def _compare(self, plan: Plan, task: int, order: list[int], candidates: BoolT) -> tuple[int, list[int]] | None:
         """Of enough nodes that can be made to fit, the one whose victims matter least; a node that needs none at once."""
-        assert self.dry_run is not None
-        wanted = self.dry_run.wanted(len(order))
+        assert self.manner.dry_run is not None
+        wanted = self.manner.dry_run.wanted(len(order))
         found: list[tuple[int, list[int]]] = []
         for node, victims in self._tries(plan, task, order, candidates):
             if not victims:
@@ -266,6 +291,26 @@ class VictimSearch:
         highest = max(priorities)
         starts = [_started(self.ssn, v) for v, p in zip(victims, priorities, strict=True) if p == highest]
         return highest, sum(p + _PRIORITY_OFFSET for p in priorities), len(victims), -min(starts)
+
+
+class _RoleRefusals:
+    """The nodes that refused a task of a role for good: they are taken to refuse all tasks of that role of the same job, since
+    roles are meant to be of one template (predicateErrorCacheEnable). Tasks without a role are judged on their own."""
+
+    def __init__(self) -> None:
+        self._by_class: dict[Role, dict[int, BoolN]] = {}
+
+    def by_others(self, role: Role, cls: TaskClass) -> bool:
+        """Some other class of the role has been judged."""
+        return any(known != cls.id for known in self._by_class.get(role, ()))
+
+    def with_others(self, role: Role, cls: TaskClass, refused: BoolN) -> BoolN:
+        """(N,) what the class is refused by now and what the role was refused by before; remembers the former."""
+        if not role[1]:
+            return refused
+        known = self._by_class.setdefault(role, {})
+        known[cls.id] = refused | known[cls.id] if cls.id in known else refused
+        return np.logical_or.reduce(list(known.values()))  # type: ignore[no-any-return]
 
 
 def _pod_priority(ssn: Session, task: int) -> int:

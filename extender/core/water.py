@@ -27,7 +27,7 @@ def water_fill(total: FloatR, weight: FloatN, request: IntNR, limit: FloatR, gua
         now = np.maximum(np.minimum(before + part, most[hungry]), guarantee[hungry])
         deserved[hungry] = now
         grown, shrunk = np.maximum(now - before, 0).sum(axis=0), np.maximum(before - now, 0).sum(axis=0)
-        served = (request[hungry] - now < SLACK).all(axis=1) | (np.abs(now - before) < ROUNDED).all(axis=1)
+        served = (request[hungry] - now < SLACK).all(axis=1) | (now == before).all(axis=1)
         hungry[np.flatnonzero(hungry)[served]] = False
         left = np.maximum(remaining + shrunk - grown, 0)
         if bool(is_empty(left)) or (left == remaining).all():

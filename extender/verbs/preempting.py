@@ -20,7 +20,7 @@ from extender.api.pod import Pod
 from extender.core import status as st
 from extender.core.mirror import Mirror
 from extender.core.session import Session
-from extender.core.victims import BoolT, VictimSearch
+from extender.core.victims import BoolT, Manner, VictimSearch
 from extender.verbs.wire import Victims
 
 
@@ -31,7 +31,7 @@ def who_leaves(ssn: Session, task: int) -> dict[str, Sequence[str]]:
     job = ssn.job_of(task)
     if not ssn.conf.has_action("preempt") or ssn.job_phase[job] <= st.PHASE_PENDING or ssn.job_valid(job) is not None:
         return {}
-    search = VictimSearch(ssn, "preemptable", "preempt", by_score=True)
+    search = VictimSearch(ssn, "preemptable", "preempt", Manner())
     lower = _lower_priority(ssn, task)
 
     def candidates(asking: int) -> BoolT:

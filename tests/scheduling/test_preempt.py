@@ -59,6 +59,7 @@ class Neighbours(Plugin[NoArgs]):
         return [Refusal("noisy", noisy, plugin=self.name), Refusal("broken", broken, unresolvable=True, plugin=self.name)]
 
 
+AWARE = "enableTopologyAwarePreemption: true, minCandidateNodesAbsolute: 10"
 WITH_TEST_PLUGINS: dict[str, conf.Source] = {**PLUGINS, "limit": Limit, "neighbours": Neighbours}
 
 
@@ -172,7 +173,8 @@ def test_a_gang_gets_room_for_all_or_nothing_is_evicted() -> None:
 
 def test_a_gang_uses_free_room_before_it_evicts() -> None:
     nodes = [node("n1").cpu(1), node("n2").cpu(1), node("n3").cpu(1)]
-    result = decide(*nodes, *job("low", "low", "n1", "n2", least=0), *job("urgent", "high", "", "", least=2))
+    objects = [*nodes, *job("low", "low", "n1", "n2", least=0), *job("urgent", "high", "", "", least=2)]
+    result = decide(*objects, action="preempt, allocate")
     assert len(evicted(result)) == 1
     assert "n3" in promised(result).values()
 
@@ -196,11 +198,13 @@ def test_what_is_being_released_already_counts() -> None:
     assert (evicted(result), promised(result)) == ([], {"high-0": "n1"})
 
 
-def test_a_victim_that_turns_out_needless_is_spared() -> None:
+@pytest.mark.parametrize(("aware", "want"), [("true", ["middle-0"]), ("false", ["low-0", "middle-0"])])
+def test_who_turns_out_needless_is_spared_where_nodes_are_compared(aware: str, want: list[str]) -> None:
     """The small task is asked first, but the large one has to leave anyway and is enough."""
     tenants = [*job("low", "low", "n1", least=0), *job("middle", "middle", "n1", least=0, cpu=3)]
-    result = decide(node("n1").cpu(4), *tenants, *job("high", "high", "", cpu=3))
-    assert evicted(result) == ["middle-0"]
+    arguments = f"enableTopologyAwarePreemption: {aware}"
+    result = decide(node("n1").cpu(4), *tenants, *job("high", "high", "", cpu=3), arguments=arguments)
+    assert evicted(result) == want
 
 
 def test_nobody_leaves_where_all_together_are_not_enough() -> None:
@@ -277,7 +281,7 @@ def beside_x(spec: Json, wanting: Json, cpu: int) -> Result:
     high = member("high-0", "high", "high")
     high["spec"].update(wanting)
     others = [group("low", "low", 0), member("low-1", "low", "low").on("n1"), group("high", "high")]
-    return decide(node("n1").cpu(cpu), low, *others, high, plugins="priority gang predicates")
+    return decide(node("n1").cpu(cpu), low, *others, high, plugins="priority gang predicates", arguments=AWARE)
 
 
 @pytest.mark.parametrize(("theirs", "mine"), IN_THE_WAY.values(), ids=IN_THE_WAY)
@@ -323,8 +327,38 @@ def test_a_task_that_asks_nothing_takes_only_the_place_of_its_like() -> None:
 
 
 def test_a_task_that_asks_nothing_is_left_to_backfill_where_there_is_a_place() -> None:
-    result = decide(node("n1").cpu(1), group("high", "high"), task("high-0", "high"))
-    assert (evicted(result), promised(result)) == ([], {})
+    result = decide(node("n1").cpu(1), group("high", "high"), task("high-0", "high"), action="preempt, backfill")
+    assert (evicted(result), bound(result)) == ([], {"high-0": "n1"})
+
+
+def test_free_room_is_promised_where_nobody_places_later() -> None:
+    """allocate had its turn, and something kept it from placing the task; what comes after preempt must leave it the room."""
+    small = [group("small", "low"), task("small-0", "small")]
+    result = decide(node("n1").cpu(1), *job("high", "high", ""), *small, action="preempt")
+    assert promised(result) == {"high-0": "n1", "small-0": "n1"}
+
+
+@pytest.mark.parametrize(("arguments", "want"), [("", 0), ("predicateErrorCacheEnable: false", 1)])
+def test_a_node_that_refuses_one_task_of_a_role_refuses_all_of_them(arguments: str, want: int) -> None:
+    """The second is refused by the only node with room left for it; after that the first is not promised it either."""
+    first = member("high-0", "high", "high").role("worker").tolerate("dedicated")
+    second = member("high-1", "high", "high").role("worker")
+    objects = [node("n1").cpu(2).taint("dedicated"), group("high", "high", 2), first, second]
+    result = decide(*objects, plugins="priority gang predicates", arguments=arguments)
+    assert len(promised(result)) == want
+
+
+def test_what_refused_a_member_that_is_placed_refuses_the_others_of_its_role() -> None:
+    """allocate gives the first its node, so that the second is the one that fails: the tainted node does not count for it."""
+    first = member("high-0", "high", "high").role("worker")
+    second = member("high-1", "high", "high").role("worker").tolerate("dedicated")
+    nodes = [node("n1").cpu(1), node("n2").cpu(1).taint("dedicated")]
+    objects = [*nodes, group("high", "high", 2), first, second]
+    result = decide(*objects, action="allocate, preempt", plugins="priority gang predicates")
+    ssn = result.session
+    why = {ssn.task_key(task).name: str(errors) for task, errors in ssn.fit_errors.items()}
+    assert promised(result) == {"high-0": "n1"}
+    assert why["high-1"] == "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) refused another task of the role."
 
 
 def nominee(on: str) -> list[Json]:
@@ -353,8 +387,6 @@ def test_a_promise_that_is_void_binds_nobody(nominated: str) -> None:
 
 
 # --- comparing nodes ----------------------------------------------------------------------------------------------------
-
-AWARE = "enableTopologyAwarePreemption: true, minCandidateNodesAbsolute: 10"
 
 
 def test_topology_aware_takes_the_node_whose_worst_loss_is_least() -> None:

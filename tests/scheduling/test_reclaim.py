@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from extender.actions import ACTIONS
 from extender.api import meta
 from extender.api.meta import Json
@@ -132,9 +134,26 @@ def test_the_queue_that_matters_least_gives_first() -> None:
 
 
 def test_the_least_important_job_of_a_queue_gives_first() -> None:
+    lending = [*job("a", "theirs", "n1", "n1", class_name="high"), *job("z", "theirs", "n1", "n1", class_name="low")]
+    assert [name[0] for name in evicted(decide(*TWO_QUEUES, node("n1").cpu(4), *lending, *job("b", "mine", "", least=1)))] == [
+        "z"
+    ]
+
+
+def test_nodes_are_tried_in_their_order() -> None:
+    """As in the reference, nodes are not scored here: whoever has to leave the first of them leaves."""
     lending = [*job("a", "theirs", "n1", "n1", class_name="high"), *job("z", "theirs", "n2", "n2", class_name="low")]
     nodes = [node("n1").cpu(2), node("n2").cpu(2)]
-    assert [name[0] for name in evicted(decide(*TWO_QUEUES, *nodes, *lending, *job("b", "mine", "", least=1)))] == ["z"]
+    assert [name[0] for name in evicted(decide(*TWO_QUEUES, *nodes, *lending, *job("b", "mine", "", least=1)))] == ["a"]
+
+
+@pytest.mark.parametrize(("tenant", "want"), [([], []), (["n3"], ["b-0", "b-1"])], ids=["nobody", "somebody"])
+def test_free_room_counts_only_beside_somebody_who_could_be_asked(tenant: list[str], want: list[str]) -> None:
+    """What is free was offered to the job by allocate: n3 counts for reclaim as far as others hold room there."""
+    queues = [queue("mine"), queue("theirs").capability(cpu=1)]
+    mine = [podgroup("b").queue("mine").members(2), task("b-0", "b").cpu(1), task("b-1", "b").cpu(2)]
+    world = [*queues, node("n1").cpu(2), node("n3").cpu(3), *job("a", "theirs", "n1", "n1", *tenant), *mine]
+    assert promised(decide(*world)) == want
 
 
 def test_two_queues_at_their_shares_rest() -> None:

@@ -22,7 +22,7 @@ from extender.core.scheduling import schedule
 from extender.core.session import Session
 from extender.core.snapshot import Snapshot
 from extender.core.victim_order import in_victim_order
-from extender.core.victims import DryRun, VictimSearch
+from extender.core.victims import DryRun, Manner, VictimSearch
 from extender.plugins import PLUGINS
 from extender.testing.builders import node, podgroup, priority_class, queue, task
 
@@ -170,7 +170,7 @@ COLUMNS = (
 @given(worlds(), st.sampled_from(["preemptable", "reclaimable"]), st.booleans())
 def test_a_search_that_is_undone_leaves_no_trace(world: World, hook: str, compare: bool) -> None:
     ssn = open_session(world.objects, CONF.format(actions="preempt", between=TWO_TIERS, aware="false"))
-    search = VictimSearch(ssn, hook, "preempt", by_score=True, dry_run=DryRun() if compare else None)
+    search = VictimSearch(ssn, hook, "preempt", Manner(dry_run=DryRun() if compare else None))
     before = {name: getattr(ssn, name).copy() for name in COLUMNS}
     orders = [ssn.job_order(job) for job in ssn.live_jobs()], [ssn.queue_order(row) for row in range(len(ssn.queues))]
     with ssn.statement() as stmt:
