@@ -21,12 +21,11 @@ from typing import Any, cast
 from extender.api.errors import ConfError, PluginError
 from extender.api.meta import Kind
 from extender.core.conf import Action
-from extender.core.hooks import Hooks
 from extender.core.plugin import Arguments, Plugin
+from extender.plugin_answers import HOOKS, checked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ALIKE = 0.8  # how much a method's name may look like a hook's before it is taken for a slip
-HOOKS = {name: method for name, method in vars(Hooks).items() if inspect.isfunction(method) and not name.startswith("_")}
 _OWN = frozenset(dir(Plugin))
 
 
@@ -168,7 +167,9 @@ class _Guarded:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._plugin, name)
-        return guarded(value, self._file) if callable(value) else value
+        if not callable(value):
+            return value
+        return guarded(checked(name, value) if name in HOOKS else value, self._file)
 
 
 def guarded(function: Callable[..., Any], file: Path) -> Callable[..., Any]:

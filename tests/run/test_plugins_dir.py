@@ -11,6 +11,7 @@ from extender.api.errors import ConfError, PluginError
 from extender.cli import Options, check_conf
 from extender.core.conf import Conf
 from extender.core.scheduling import schedule
+from extender.plugin_answers import HOOKS, checked
 from extender.vocabulary import BUILT_IN, vocabulary
 from tests.run.conftest import Command
 from tests.run.test_run import job
@@ -183,6 +184,48 @@ def test_what_fails_later_is_said_with_file_and_line(tmp_path: Path, text: str) 
     conf = read(tmp_path, f"actions: {action}\ntiers: {tiers}\n", mine=text)
     with pytest.raises(PluginError, match=r"mine\.py:4: KeyError: 0"):
         schedule(snapshot(), conf, 0.0)
+
+
+ANSWERS = {
+    "nothing for a list": ("    def predicate(self, ssn, cls, at): pass", "predicate answered None, not list[Refusal]"),
+    "words for refusals": (
+        "    def predicate(self, ssn, cls, at): return ['no']", "predicate answered ['no'], not list[Refusal]",
+    ),
+    "one number for all places": (
+        "    def node_order(self, ssn, cls, at): return 1.0", "node_order answered 1.0, not FloatN | None",
+    ),
+    "too many places": (
+        "    def node_order(self, ssn, cls, at): return np.zeros(99)",
+        "node_order answered an array of shape (99,), not (3,)",
+    ),
+    "too few refusals": (
+        "    def predicate(self, ssn, cls, at): return [Refusal('no', np.ones(1, bool))]",
+        "predicate answered an array of shape (1,), not (3,)",
+    ),
+    "nothing for yes or no": ("    def job_ready(self, ssn, job): pass", "job_ready answered None, not bool"),
+    "a word for a number": (
+        "    def allocatable(self, ssn, queue, request, count): return 'all'", "allocatable answered 'all', not int",
+    ),
+    "yes for a vote": (
+        "    def job_ready(self, ssn, job): return False\n    def job_pipelined(self, ssn, job): return 'yes'",
+        "job_pipelined answered 'yes', not Vote",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "said"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_of_the_wrong_kind_is_said_of_the_plugin(tmp_path: Path, method: str, said: str) -> None:
+    """Not of whoever would have worked with it."""
+    text = "import numpy as np\nfrom extender.core.plugin import Refusal\n" + PLUGIN % (method, "Mine(None)")
+    conf = read(tmp_path, "actions: allocate\ntiers: [{plugins: [{name: mine}]}]\n", mine=text)
+    with pytest.raises(PluginError) as error:
+        schedule(snapshot(), conf, 0.0)
+    assert str(error.value) == f"{tmp_path}/plugins/mine.py: TypeError: {said}"
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_the_answer_of_every_hook_can_be_checked(hook: str) -> None:
+    assert checked(hook, lambda: None) is not None
 
 
 def test_check_conf_knows_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

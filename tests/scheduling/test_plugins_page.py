@@ -16,7 +16,7 @@ from extender.core.conf import Conf
 from extender.core.extension_points import POINTS
 from extender.core.plugin import Plugin
 from extender.core.scheduling import Result, schedule
-from extender.plugin_folder import HOOKS
+from extender.plugin_answers import HOOKS
 from extender.testing.builders import node, podgroup, queue, task
 from extender.vocabulary import vocabulary
 from tests.scheduling.points import NOW, snapshot
