@@ -33,14 +33,15 @@ _UNHURRIED = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 class Daemons:
     """Ours, as processes; their logs are shown with those of the plane."""
 
-    def __init__(self, plane: Plane, cluster: KubernetesCluster) -> None:
-        self._plane, self._cluster = plane, cluster
+    def __init__(self, plane: Plane, cluster: KubernetesCluster, kubeconfig: Path | None = None) -> None:
+        """`kubeconfig`: who they are, and where they find the API server; without it that of the plane."""
+        self._plane, self._cluster, self._kubeconfig = plane, cluster, kubeconfig or plane.kubeconfig
         self._running: set[str] = set()
 
     def start(self, program: str, *flags: str, name: str = "") -> None:
         name = name or program
         code = f"from {MAIN[program]} import main; main()"
-        command = [sys.executable, "-c", code, f"--kubeconfig={self._plane.kubeconfig}", "--v=3", *flags]
+        command = [sys.executable, "-c", code, f"--kubeconfig={self._kubeconfig}", "--v=3", *flags]
         self._plane.processes.start(name, command)
         self._running.add(name)
 
