@@ -50,9 +50,11 @@ def make_room_for_job(
     tasks = tasks_in_order(ssn, job)
     hopeless, alike = search.hopeless, _code(ssn, search, job, tasks)
     if alike in hopeless:
+        _tell(ssn, search, job, alike)
         return
     victims: dict[int, list[int]] = {}
     later: dict[int, bool] = {}
+    stuck = -1  # the first task for which nobody leaves
     with ssn.statement() as places, ssn.statement() as stmt:
         for task in tasks:
             if not ssn.job_starving(job):
@@ -62,6 +64,7 @@ def make_room_for_job(
             with ssn.statement() as trial:
                 left = search.make_room(trial, task, candidates(task))
                 if left is None:
+                    stuck = task if stuck < 0 else stuck
                     continue
                 later[task] = not left and is_placed_later(ssn, search.reason, task)
                 (places if later[task] and ssn.shape_of(task).best_effort else stmt).merge(trial)
@@ -72,6 +75,14 @@ def make_room_for_job(
             return
     search.hopeless = hopeless  # all is again as it was
     hopeless.add(alike)
+    if stuck >= 0:
+        search.told[alike] = search.who_stays(stuck, candidates(stuck))
+        _tell(ssn, search, job, alike)
+
+
+def _tell(ssn: Session, search: VictimSearch, job: int, code: Hashable) -> None:
+    if code in search.told:
+        ssn.not_evicted.setdefault(job, {})[search.reason] = search.told[code]
 
 
 def is_placed_later(ssn: Session, action: str, task: int) -> bool:

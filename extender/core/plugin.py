@@ -119,6 +119,7 @@ class Plugin(Generic[A]):
     """Base of plugins. `Args` is a frozen dataclass; conf.py fills it through `parse`."""
 
     name: ClassVar[str]
+    keeps: ClassVar[str] = ""  # why it keeps tasks from being evicted, for people
     hierarchical: ClassVar[bool] = False  # it does something about enableHierarchy
     # job_enqueueable looks at queue, namespace and minResources (and devices) only, and what it refuses it refuses all session.
     admits_by_minimum: ClassVar[bool] = False

@@ -70,6 +70,7 @@ class Session(Answers):
         self.last_transaction: dict[int, tuple[int, int, bool]] = {}  # task -> status, node, after an eviction
         self.promised_by_eviction: set[int] = set()  # pipelined tasks for which something was evicted
         self.enqueue_refusals: dict[int, list[NotAdmitted]] = defaultdict(list)  # job -> why it was not admitted
+        self.not_evicted: dict[int, dict[str, str]] = {}  # job -> action -> why it evicted nobody for the job
         self.never_let_in: dict[Hashable, str] = {}  # what waiting.py has found out of jobs without pods
         self.evicted_for: dict[int, int] = {}  # victim -> the task it made room for
 

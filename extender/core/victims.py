@@ -31,6 +31,7 @@ from extender.core.victim_order import by_importance, in_victim_order, queues_in
 
 BoolT = NDArray[np.bool_]  # (T,) which tasks
 Role = tuple[int, str]  # a job and the name of one of its roles
+_LOOKED_AT = 200  # candidates, when it is told why none of them leaves
 _PRIORITY_OFFSET = 2**31  # makes every priority positive, so that more victims never weigh less
 
 
@@ -70,6 +71,7 @@ class VictimSearch:
         self.queue: NDArray[np.int32] = queues[ssn.tasks.job]  # (T,)
         self.may_leave: BoolT = live[ssn.tasks.job] & ssn.tasks.preemptable & (ssn.tasks.node >= 0)
         self.hopeless: set[Hashable] = set()  # codes of what found nothing in the state as it is
+        self.told: dict[Hashable, str] = {}  # and what was found out about it
 
     # --- the way in -------------------------------------------------------------------------------------------------------
 
@@ -90,6 +92,21 @@ class VictimSearch:
         stmt.pipeline([task], [node], after_eviction=bool(victims))
         self.hopeless = set()
         return victims
+
+    def who_stays(self, task: int, candidates: BoolT) -> str:
+        """In words, why too few leave for the task: who keeps them all, or some of them."""
+        rows = np.flatnonzero(candidates)[:_LOOKED_AT].tolist()
+        if not rows:
+            return "there is nobody to evict"
+        kept: dict[bool, list[str]] = {True: [], False: []}
+        for tier in self.ssn.hooks[self.hook]:
+            for name, method in tier:
+                chosen = method(self.ssn, task, rows)
+                if chosen is not None and len(chosen) < len(rows):
+                    kept[not chosen].append(self.ssn.by_name[name].keeps or f"plugin {name} keeps them")
+        if kept[True]:
+            return f"nobody may leave: {', '.join(kept[True])}"
+        return f"too few may leave{''.join(f', of the others {why}' for why in kept[False])}"
 
     def code(self, task: int) -> Hashable:
         """Tasks that no check, share or order can tell apart here have the same code: what fails for one fails for all."""

@@ -123,7 +123,8 @@ def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: 
         crowd = gang_too_large(ssn, job) if ssn.ready_count(job) < ssn.jobs.min_available[job] else ""
         if crowd:
             return Waiting(name, Reason.NEVER_FITS, f"gang of {numbers['minAvailable']}: {crowd}; {worst}", numbers)
-        return Waiting(name, _cause(merged(errors)), f"{_lack(ssn, job)}{worst}", numbers)
+        kept = "".join(f" {action}: {why}." for action, why in ssn.not_evicted.get(job, {}).items())
+        return Waiting(name, _cause(merged(errors)), f"{_lack(ssn, job)}{worst}{kept}", numbers)
     if job in ssn.over_limit and not ssn.queue_is_open(row):
         return Waiting(name, Reason.QUEUE_CLOSED, _closed(ssn, queue, row), numbers)
     if job in ssn.over_limit or ssn.overused(row):

@@ -17,6 +17,7 @@ SYSTEM_NAMESPACE = "kube-system"
 
 class Conformance(Plugin[NoArgs]):
     name = "conformance"
+    keeps = "they are critical to the cluster"
 
     def preemptable(self, ssn: Session, task: int, candidates: Sequence[int]) -> list[int]:
         del task

@@ -20,6 +20,7 @@ SAME = 1e-6  # shares closer than this count as equal
 
 class Drf(Plugin[NoArgs]):
     name = "drf"
+    keeps = "no job holds a larger share"
 
     def open(self, ssn: Session) -> None:
         self.divisor = divisor(ssn.total)

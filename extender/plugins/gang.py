@@ -25,6 +25,7 @@ NOT_ENOUGH = "NotEnoughTasks"
 
 class Gang(Plugin[NoArgs]):
     name = "gang"
+    keeps = "their gangs need them (minAvailable)"
 
     def open(self, ssn: Session) -> None:
         del ssn

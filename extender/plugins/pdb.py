@@ -16,6 +16,7 @@ from extender.core.session import Session
 
 class Pdb(Plugin[NoArgs]):
     name = "pdb"
+    keeps = "disruption budgets protect them"
 
     def open(self, ssn: Session) -> None:
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}

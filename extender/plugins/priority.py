@@ -19,6 +19,7 @@ from extender.core.sub_jobs import SubJob
 
 class Priority(Plugin[NoArgs]):
     name = "priority"
+    keeps = "none is of lower priority"
 
     def job_order(self, ssn: Session, job: int) -> int:
         return -int(ssn.jobs.priority[job])

@@ -23,6 +23,7 @@ from extender.core.water import water_fill
 
 class Proportion(Plugin[NoArgs]):
     name = "proportion"
+    keeps = "no queue has more than it deserves"
     admits_by_minimum = True
 
     def open(self, ssn: Session) -> None:

@@ -16,7 +16,7 @@ from extender.core.scheduling import Result, schedule
 from extender.core.session import Session
 from extender.core.snapshot import Snapshot
 from extender.plugins import PLUGINS
-from extender.testing.builders import GroupBuilder, PodBuilder, node, podgroup, priority_class, queue, task
+from extender.testing.builders import GroupBuilder, PodBuilder, node, pod, podgroup, priority_class, queue, task
 
 LOW, MIDDLE, HIGH = 10, 50, 100
 CLASSES = [priority_class("low", LOW), priority_class("middle", MIDDLE), priority_class("high", HIGH)]
@@ -103,6 +103,26 @@ def job(name: str, class_name: str, *nodes: str, least: int = 1, cpu: int = 1) -
     members = [member(f"{name}-{i}", name, class_name, cpu) for i in range(len(nodes))]
     placed = [made.on(on) if on else made for made, on in zip(members, nodes, strict=True)]
     return [group(name, class_name, least), *placed]
+
+
+# --- what is told -------------------------------------------------------------------------------------------------------
+
+_LOW = job("low", "low", "n1", "n1", least=2)
+STAYS = {
+    "a gang at its minimum": (_LOW, job("high", "high", ""), "nobody may leave: their gangs need them (minAvailable)"),
+    "nobody of lower priority": (job("a", "high", "n1", "n1", least=0), job("high", "high", ""),
+                                 "nobody may leave: none is of lower priority"),
+    "too few beyond the minimum": (job("low", "low", "n1", "n1", least=1), job("high", "high", "", cpu=2),
+                                   "too few may leave, of the others their gangs need them (minAvailable)"),
+    "nobody at all": ([pod("x").cpu(2).on("n1")], job("high", "high", ""), "there is nobody to evict"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("tenants", "wanting", "why"), STAYS.values(), ids=STAYS)
+def test_it_is_told_why_nobody_leaves(tenants: list[Json], wanting: list[Json], why: str) -> None:
+    """A job that could evict somebody, and does not."""
+    (waits,) = decide(node("n1").cpu(2), *tenants, *wanting).waiting
+    assert waits.message == f"0/1 nodes are unavailable: 1 Insufficient cpu. preempt: {why}."
 
 
 # --- who leaves ---------------------------------------------------------------------------------------------------------

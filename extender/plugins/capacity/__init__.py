@@ -42,6 +42,7 @@ class CapacityArgs:
 
 class Capacity(Plugin[CapacityArgs]):
     name = "capacity"
+    keeps = "no queue has more than it deserves"
     admits_by_minimum = True
     hierarchical = True
 
