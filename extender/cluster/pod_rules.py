@@ -13,6 +13,7 @@ from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import POD, Json
 from extender.api.quantity import nanos
 from extender.cluster import refusals
+from extender.cluster.label_keys import with_label_keys
 from extender.cluster.names import label_faults, name_fault
 
 NOT_A_QUANTITY = (
@@ -52,6 +53,7 @@ def with_defaults(new: Json, old: Json | None, priority_classes: Callable[[], Se
             spec[field] = [_container(item, bool(spec.get("hostNetwork"))) for item in spec[field]]
     if old is None:
         _set_priority(new["metadata"], spec, priority_classes)
+        spec = with_label_keys(spec, new["metadata"].get("labels") or {})
     else:
         spec = {**{name: old["spec"][name] for name in _ADMITTED if name in old["spec"]}, **spec}
     status = new.get("status") or {}

@@ -44,6 +44,23 @@ def test_requests_that_are_not_written_are_the_limits(cluster: Cluster, ns: str)
     assert made["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
 
 
+def test_label_keys_of_affinity_are_written_into_the_selectors(cluster: Cluster, ns: str) -> None:
+    """With the labels that the pod has when it is created; keys that it has no label for say nothing."""
+    selector = {"matchLabels": {"app": "web"}}
+    term = {"topologyKey": "zone", "labelSelector": selector, "matchLabelKeys": ["hash", "none"], "mismatchLabelKeys": ["tier"]}
+    affinity = {
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+        "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]},
+    }
+    asked = pod("p", ns).labels(app="web", hash="a1", tier="front").with_("spec.affinity", affinity)
+    made = cluster.create(POD, asked)["spec"]["affinity"]
+    required = made["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
+    preferred = made["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"]
+    hashed = {"key": "hash", "operator": "In", "values": ["a1"]}
+    tiered = {"key": "tier", "operator": "NotIn", "values": ["front"]}
+    assert [each["labelSelector"] for each in (required, preferred)] == [{**selector, "matchExpressions": [hashed, tiered]}] * 2
+
+
 def test_the_priority_is_that_of_the_class(cluster: Cluster, ns: str) -> None:
     cluster.create(PRIORITY_CLASS, priority_class("of-the-class", 1000))
     made = cluster.create(POD, pod("p", ns).with_("spec.priorityClassName", "of-the-class"))
