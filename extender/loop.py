@@ -267,10 +267,22 @@ class Loop:
     def _bind_those_that_waited(self) -> None:
         """Pods whose claims have been bound by now; those for which that will not come to be are given up."""
         with self.intake.lock:
-            over = list(self._awaiting.over(self.mirror, self._clock.now()))
+            refused = [backoff.failed for backoff in self.reservations.failed.values()]
+            over = list(self._awaiting.over(self.mirror, self._clock.now(), refused))
         for bind, why in over:
             if why:
-                self._take_back(bind, Conflict(f"binding volumes: {why}"))
+                self._give_up(bind, Conflict(f"binding volumes: {why}"))
                 told = Emit(POD, bind.pod, "Warning", "FailedScheduling", f"binding volumes: {why}", bind.uid)
                 self._write([told], lambda *_: None)
         self._write([replace(bind, before=(), awaits=None) for bind, why in over if not why], self._take_back)
+
+    def _give_up(self, bind: Bind, error: Conflict) -> None:
+        """A pod by itself is left alone for a while. Of a gang all are free at once: none starts beside one that is kept."""
+        row = self.mirror.tasks.rows.get(bind.pod)
+        job = int(self.mirror.tasks.job[row]) if row is not None else -1
+        if job < 0 or self.mirror.jobs.min_available[job] <= 1:
+            self._take_back(bind, error)
+            return
+        self._forget(bind)
+        for write in bind.before:
+            self.intake.doubt(write.kind, write.key)

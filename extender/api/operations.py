@@ -25,7 +25,9 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class ClaimsBound:
-    """PersistentVolumeClaims that the volume controller has yet to bind, `seconds` after the writes at the latest."""
+    """PersistentVolumeClaims that the volume controller has yet to bind, `seconds` after the writes at the latest.
+
+    Without claims: the pod waits for those of its gang that have some."""
 
     claims: tuple[Key, ...]
     seconds: float

@@ -84,15 +84,19 @@ class Statement:
     def commit(self) -> None:
         """Every step becomes an operation for the cluster; allocated tasks are Binding from now on."""
         ssn = self._ssn
+        binds: dict[int, list[Bind]] = {}
         for step in self._steps:
             for task in step.tasks:
                 ssn.last_transaction.pop(task, None)
             if step.what == _ALLOCATE:
                 job, request = ssn.job_of(step.tasks[0]), ssn.request(step.tasks[0])
                 ssn.set_status(step.tasks, job, request, st.ALLOCATED, st.BINDING)
-                ssn.operations.extend(self._bind(task, node) for task, node in zip(step.tasks, step.nodes, strict=True))
+                made = [self._bind(task, node) for task, node in zip(step.tasks, step.nodes, strict=True)]
+                binds.setdefault(job, []).extend(made)
             elif step.what == _EVICT:
                 ssn.operations.append(self._evict(step))
+        for job, made in binds.items():
+            ssn.operations.extend(_all_waiting(made) if job >= 0 else made)
         self._open = False
 
     def _bind(self, task: int, node: int) -> Bind:
@@ -213,3 +217,11 @@ class Statement:
         ssn.requested[node, :width] -= change
         ssn.nonzero[node] -= sign * shape.nonzero
         ssn.touched.append(node)
+
+
+def _all_waiting(binds: list[Bind]) -> list[Bind]:
+    """Where one member of a gang has to wait for its claims the others wait for it."""
+    seconds = max((bind.awaits.seconds for bind in binds if bind.awaits is not None), default=None)
+    if seconds is None:
+        return binds
+    return [bind if bind.awaits is not None else replace(bind, awaits=ClaimsBound((), seconds)) for bind in binds]

@@ -4,19 +4,23 @@ bindings themselves are refused), and in the end the scheduler's books agree wit
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from extender.api.labels import RUN_SECONDS
-from extender.api.meta import JOB, Json
+from extender.api.meta import JOB, POD, PV, PVC, Json, key_of
+from extender.cluster.workloads.volumes import mounted
 from extender.core import status as st
-from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.mirror import FOLLOWED, VOLUMES, Mirror
 from extender.testing import expectations
 from extender.testing.builders import node, priority_class, queue
 from extender.testing.played import Played
 from extender.testing.scenario import Story
+from extender.testing.storage import FAST, LOCAL, classes, volume
 
 SECONDS, JOBS = 120, 25
 LATE = ("Pod", "PodGroup", "Node")
@@ -53,12 +57,20 @@ def job(rng: random.Random, number: int) -> Json:
         "policies": rng.choice(POLICIES),
         "tasks": tasks,
     }
+    if rng.random() < 0.4:
+        spec["volumes"] = [{"mountPath": "/data", "volumeClaim": claim_spec(rng)}]
     return {
         "apiVersion": JOB.api_version,
         "kind": "Job",
         "metadata": {"name": f"j{number}", "namespace": "default"},
         "spec": spec,
     }
+
+
+def claim_spec(rng: random.Random) -> Json:
+    """For a volume that is made where the job goes, or for one of those that are there."""
+    asked = {"requests": {"storage": f"{rng.randint(1, 4)}Gi"}}
+    return {"accessModes": ["ReadWriteOnce"], "storageClassName": rng.choice((FAST, LOCAL)), "resources": asked}
 
 
 def task(rng: random.Random, role: str) -> Json:
@@ -77,6 +89,7 @@ def steps(rng: random.Random, *, refuse_binds: bool) -> list[Json]:
         {"at": 0, "fault": {"call": "patch", "match": "PodGroup/*", "every": 7, "error": rng.choice((409, 503))}},
         {"at": 0, "fault": {"call": "updateStatus", "match": "*", "every": 11, "error": 409}},
         {"at": 0, "fault": {"call": "create", "match": "Pod/*", "every": 6, "error": 500}},
+        {"at": 0, "fault": {"call": "patch", "match": "PersistentVolume*/*", "every": 2, "error": rng.choice((409, 503))}},
     ]
     if refuse_binds:
         made.append({"at": 0, "fault": {"call": "bind", "match": "*", "every": 5, "error": rng.choice((500, 409, 429))}})
@@ -106,6 +119,8 @@ def story(seed: int) -> dict[str, Any]:
             priority_class("high", 1000),
             queue("q").weight(2).capability(cpu=8),
             *(node(f"n{number}").cpu(rng.choice((2, 4, 8))).memory("16Gi") for number in range(5)),
+            *classes(),
+            *(volume(f"v{number}", f"{rng.randint(1, 4)}Gi").only_on(f"n{number}") for number in range(5)),
         ],
         "steps": steps(rng, refuse_binds=refuse_binds),
         "expect": {"invariants": [{"nodeFits": "*"}, *([] if refuse_binds else [{"gangAtomic": ["j*"]}])]},
@@ -142,6 +157,19 @@ def test_the_books_are_right_in_the_end(played: Played) -> None:
     lived, new = played.local.loop.mirror, _fresh(played)
     assert _books(lived) == _books(new)
     assert _in_part(new) == []
+    assert list(_without_volumes(played)) == []
+
+
+def _without_volumes(played: Played) -> Iterator[str]:
+    """Pods on nodes that have what the others have, or nothing."""
+    whose = [obj["spec"]["claimRef"]["uid"] for obj in played.cluster.list(PV).objects if obj["spec"].get("claimRef")]
+    yield from (f"claim {uid} has several volumes" for uid in set(whose) if whose.count(uid) > 1)
+    claims = {key_of(obj): obj for obj in played.cluster.list(PVC).objects}
+    for pod in played.cluster.list(POD).objects:
+        going = "deletionTimestamp" in pod["metadata"] or pod["status"].get("phase") in ("Succeeded", "Failed")
+        for key in mounted(pod) if pod["spec"].get("nodeName") and not going else ():
+            if key not in claims or claims[key]["status"]["phase"] != "Bound":
+                yield f"{key_of(pod)} has a node, its claim {key} has no volume"
 
 
 def _in_part(mirror: Mirror) -> list[str]:
@@ -152,10 +180,14 @@ def _in_part(mirror: Mirror) -> list[str]:
 
 def _fresh(played: Played) -> Mirror:
     mirror = Mirror()
-    for kind in FOLLOWED:
+    for kind in (*FOLLOWED, *VOLUMES):
         for obj in played.cluster.list(kind).objects:
             mirror.apply(kind, "ADDED", obj)
     return mirror
+
+
+def _timeless(obj: Any) -> Any:
+    return msgspec.structs.replace(obj, metadata=msgspec.structs.replace(obj.metadata, resource_version=""))
 
 
 def _books(mirror: Mirror) -> dict[str, Any]:
@@ -179,4 +211,5 @@ def _books(mirror: Mirror) -> dict[str, Any]:
         "tasks": {key: (int(tasks.status[row]), place(row)) for key, row in tasks.rows.items()},
         "queues": sorted(mirror.queues),
         "unreadable": mirror.unreadable,
+        "volumes": {kind: {key: _timeless(obj) for key, obj in mirror.facts[kind].items()} for kind in VOLUMES},
     }

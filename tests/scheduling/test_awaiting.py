@@ -192,3 +192,54 @@ def test_a_gang_starts_when_the_claim_that_it_shares_is_bound() -> None:
     world.step()
     assert (before, [world.node_of(f"w{i}") for i in range(3)]) == ([""] * 3, ["n1"] * 3)
     assert meta.PVC in world.loop.conf.kinds
+
+
+def is_bound(name: str) -> Json:
+    """What the controller writes to a claim."""
+    return {"spec": {"volumeName": name}, "metadata": {"annotations": {labels.BIND_COMPLETED: "yes"}}}
+
+
+def gang(*pods: Json) -> list[Json]:
+    return [podgroup("g2").members(len(pods)), *pods]
+
+
+def test_a_gang_starts_whole_though_its_volumes_come_one_by_one() -> None:
+    """One member needs no volume, one has its own soon, the last late: nobody is bound before all can be."""
+    world = World(claim("a").of(FAST), claim("b"), volume("v").only_on("n1"),
+                  *gang(*(mounts(task(f"w-{name}", "g2").cpu(1), name) for name in "ab"), task("w-c", "g2").cpu(1)))  # fmt: skip
+    world.step()
+    world.load([volume("made").of(FAST).for_(world.get(PVC, Key("default", "a")))])
+    world.patch(PVC, Key("default", "a"), is_bound("made"))
+    world.step(3)
+    before = [world.node_of(f"w-{name}") for name in "abc"]
+    world.volumes.reconcile()
+    world.step()
+    assert (before, [world.node_of(f"w-{name}") for name in "abc"]) == ([""] * 3, ["n1"] * 3)
+
+
+def test_a_gang_that_cannot_start_whole_is_given_up_whole() -> None:
+    """A claim vanishes: the members that were ready are free as well."""
+    world = World(claim("a"), claim("b"), volume("v").only_on("n1"), volume("w", "20Gi").only_on("n1"),
+                  *gang(*(mounts(task(f"w-{name}", "g2").cpu(1), name) for name in "ab")))  # fmt: skip
+    world.step()
+    world.delete(PVC, Key("default", "b"))
+    world.volumes.reconcile()
+    world.step(5)
+    assert [world.node_of(f"w-{name}") for name in "ab"] == ["", ""]
+    assert sorted(world.told()) == [
+        "binding volumes: its gang cannot start whole any more", 'binding volumes: persistentvolumeclaim "b" not found'
+    ]
+
+
+def test_a_gang_that_has_started_goes_on_with_those_that_are_ready() -> None:
+    """Members beyond its minimum do not wait for each other."""
+    ready = mounts(task("w-a", "g2").cpu(1), "a")
+    late = mounts(task("w-b", "g2").cpu(1), "b")
+    world = World(claim("a"), claim("b").of(FAST), volume("v").only_on("n1"), podgroup("g2").members(1), task("w-0", "g2").cpu(1))
+    world.step(2)
+    world.load([ready, late])
+    world.step()
+    world.patch(PV, Key("", "v"), {"status": {"phase": "Bound"}}, subresource="status")
+    world.patch(PVC, Key("default", "a"), is_bound("v"))
+    world.step()
+    assert (bool(world.node_of("w-0")), world.node_of("w-a"), world.node_of("w-b")) == (True, "n1", "")
