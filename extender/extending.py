@@ -33,7 +33,7 @@ from extender.core.reservations import Reservations
 from extender.core.scheduling import Result
 from extender.loop import Decide
 from extender.server import SPARE, at_once, create_app
-from extender.service import Service, Settings
+from extender.service import PROFILES, Service, Settings
 
 SWITCH_SECONDS = 0.0005  # kube-scheduler waits for each answer: a thread that is busy gives way sooner than Python's 5 ms
 NO_LEADER = "another replica leads"
@@ -44,7 +44,7 @@ NO_SESSION = "the first session has not been held yet"
 class ExtenderOptions:
     extender_address: str = flag("", "where kube-scheduler finds the extender, such as :8090; without it there is none")
     extender_only: bool = flag(False, "the extender alone: pods of --scheduler-name are left to others")
-    extender_scheduler_name: tuple[str, ...] = flag(("default-scheduler",), "schedulerName of a profile of that kube-scheduler; "
+    extender_scheduler_name: tuple[str, ...] = flag(PROFILES, "schedulerName of a profile of that kube-scheduler; "
                                                     "may be given again", kind=ARRAY)  # fmt: skip
     extender_barrier: float = flag(25.0, "a member's bind waits so long for the rest of its gang; httpTimeout must be longer",
                                    kind=DURATION)  # fmt: skip

@@ -35,6 +35,7 @@ from extender.verbs.answering import Extender, NotSeenYet, Turn, Verdict
 from extender.verbs.survey import Survey
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
+PROFILES = ("default-scheduler", "gang-scheduler")  # of manifests/kube-scheduler/configuration.yaml
 NOT_SYNCED = "node cache not synced"
 _BACKOFF = 2.0
 _WRITES = 16  # bindings on their way to the API server at once, however large the gang that starts
@@ -50,7 +51,7 @@ class Settings:
     """`barrier`: seconds that a member waits for the rest of its gang; kube-scheduler's httpTimeout must be longer.
     `ttl`: seconds that a node is kept without anybody coming for it. `most_waiting`: binds that may wait at once."""
 
-    scheduler_names: tuple[str, ...] = ("default-scheduler",)
+    scheduler_names: tuple[str, ...] = PROFILES
     default_queue: str = "default"
     barrier: float = 25.0
     ttl: float = TTL

@@ -65,7 +65,7 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
     with tempfile.TemporaryDirectory(prefix="pumice-bench-") as folder, prepared(server, say, nodes, more) as namespace:
         site = stages.Site(server, connection, nodes, Path(folder), timeout)
         if extender:
-            deciders.append(extended(kube_scheduler, path, free_ports(1)[0], Path(folder)))
+            deciders.append(extended(kube_scheduler, path, free_ports(1)[0], Path(folder), plain=plain))
         if raw:
             say(RAW)
             measured.append(stages.raw(site, Load(namespace, NAME, gangs, size, plain)))

@@ -82,6 +82,11 @@ def test_the_extender_comes_before_kube_scheduler_and_is_in_its_configuration(tm
     written = yaml.safe_load((tmp_path / "kube-scheduler.yaml").read_text())
     assert written["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8090/extender/v1"
     assert written["clientConnection"]["kubeconfig"] == "/k"
+    assert both.scheduler_name == written["profiles"][1]["schedulerName"]
+
+
+def test_plain_pods_go_by_the_default_profile(tmp_path: Path) -> None:
+    assert extended("/opt/kube-scheduler", "/k", 8090, tmp_path, plain=True).scheduler_name == "default-scheduler"
 
 
 @pytest.mark.parametrize("words", ["", "  ", "a 'b"])

@@ -20,6 +20,7 @@ KUBE = "kube-scheduler"
 EXTENDER = "extender"
 NAME = "pumice-bench"  # schedulerName of the pods: nobody else's, so that a scheduler that runs already leaves them alone
 _DEFAULT = "default-scheduler"  # the only profile that kube-scheduler has without a configuration
+GANGS = "gang-scheduler"  # the profile for gangs of the configuration that we ship
 _RATE = 5000  # requests a second that kube-scheduler may make: no limit
 _US = (sys.executable, "-c", "from extender.cli import main; main()")
 _OUR_FLAGS = ("--kubeconfig={kubeconfig}", "--scheduler-name={name}", "--leader-elect=false")
@@ -52,8 +53,9 @@ def chosen(words: str, scheduler_name: str, kubeconfig: str) -> Scheduler:
     return Scheduler(program, name, (tuple(_filled(each, kubeconfig, name) for each in _whole(command, program)),))
 
 
-def extended(kube_scheduler: str, kubeconfig: str, port: int, folder: Path) -> Scheduler:
-    """kube-scheduler by the configuration that we ship, with our extender at `port` of this machine."""
+def extended(kube_scheduler: str, kubeconfig: str, port: int, folder: Path, *, plain: bool = False) -> Scheduler:
+    """kube-scheduler by the configuration that we ship, with our extender at `port` of this machine; gangs by its profile for
+    them."""
     configuration = yaml.safe_load((manifests.folder() / "kube-scheduler" / "configuration.yaml").read_text())
     configuration["leaderElection"] = {"leaderElect": False}
     configuration["clientConnection"] = {"kubeconfig": kubeconfig, "qps": _RATE, "burst": _RATE}
@@ -62,7 +64,7 @@ def extended(kube_scheduler: str, kubeconfig: str, port: int, folder: Path) -> S
     file.write_text(yaml.safe_dump(configuration))
     ours = (*_US, f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--extender-only", f"--extender-address=127.0.0.1:{port}")
     commands = (ours, (kube_scheduler, f"--config={file}", "--secure-port=0"))
-    return Scheduler(EXTENDER, _DEFAULT, commands, f"http://127.0.0.1:{port}/readyz")
+    return Scheduler(EXTENDER, _DEFAULT if plain else GANGS, commands, f"http://127.0.0.1:{port}/readyz")
 
 
 def _whole(command: Sequence[str], program: str) -> Sequence[str]:

@@ -32,6 +32,10 @@ metadata:
     {{- end }}
 spec:
   replicas: {{ $replicas }}
+  {{- with .strategy }}
+  strategy:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   selector:
     matchLabels:
       app: {{ $p.app }}
