@@ -1,12 +1,13 @@
 """The fixtures of the contract suite: `cluster` is each adapter in turn, `ns` a fresh namespace in it.
 
 A test that takes `cluster` is a sentence about API servers: it must hold for a real one too, so it makes its own objects in
-its own namespace and waits with `settled` for what a server does in its own time."""
+its own namespace and waits with `becomes` for what a server does in its own time."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import pytest
 
@@ -17,7 +18,7 @@ from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Cluster
 from tests.controlplane.fixtures import namespaces
 from tests.controlplane.plane import NOT_PLAYED
-from tests.controlplane.waiting import wait_until_quiet
+from tests.controlplane.waiting import wait_until
 
 START = 1_736_121_600.0  # 2025-01-06T00:00:00Z
 NODES = ("n1", "n2")
@@ -47,7 +48,7 @@ def server(kubernetes: KubernetesCluster) -> Iterator[KubernetesCluster]:
 
 @pytest.fixture(scope="module")
 def namespace_on_server(server: KubernetesCluster) -> Iterator[Callable[[], str]]:
-    """Namespaces stay until the last test of a module is over: their end would disturb who waits for quiet."""
+    """Namespaces go together when the last test of a module is over."""
     with namespaces(server) as make:
         yield make
 
@@ -69,14 +70,19 @@ def ns(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-@pytest.fixture
-def settled(cluster: Cluster, ns: str) -> Callable[[], None]:
-    """Call it to let the cluster finish what it does by itself."""
+class Becomes(Protocol):
+    def __call__(self, seen: Callable[[], object], wanted: object) -> None: ...
 
-    def settle() -> None:
+
+@pytest.fixture
+def becomes(cluster: Cluster) -> Becomes:
+    """`becomes(lambda: what_is_there, wanted)`: what the cluster does by itself leads there."""
+
+    def becomes(seen: Callable[[], object], wanted: object) -> None:
         if isinstance(cluster, MemoryCluster):
             cluster.settle()
         else:
-            wait_until_quiet(cluster, ns)
+            wait_until(lambda: seen() == wanted, f"it to become {wanted}")
+        assert seen() == wanted
 
-    return settle
+    return becomes

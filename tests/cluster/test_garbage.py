@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from extender.api.errors import Denied, NotFound
+from extender.api.errors import Denied
 from extender.api.meta import CONFIG_MAP, NAMESPACE, POD, REPLICA_SET, Json, Key
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import AdmissionRequest, Cluster
 from extender.testing.builders import Built, pod
-
-Settle = Callable[[], None]
+from tests.cluster.conftest import Becomes
 
 
 def config_map(cluster: Cluster, ns: str, name: str, *owners: Json, block: bool = False) -> Json:
@@ -32,74 +29,70 @@ def there(cluster: Cluster, ns: str) -> set[str]:
     return {each["metadata"]["name"] for each in cluster.list(CONFIG_MAP, ns).objects} - {"kube-root-ca.crt"}
 
 
-def test_dependents_go_with_their_owner(cluster: Cluster, ns: str, settled: Settle) -> None:
+def owners_of(cluster: Cluster, ns: str) -> list[str]:
+    """Names of those of the dependent."""
+    references = cluster.get(CONFIG_MAP, Key(ns, "dependent"))["metadata"].get("ownerReferences") or ()
+    return [reference["name"] for reference in references]
+
+
+def test_dependents_go_with_their_owner(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owner = config_map(cluster, ns, "owner")
     config_map(cluster, ns, "dependent", owner)
     cluster.delete(CONFIG_MAP, Key(ns, "owner"))
-    settled()
-    assert there(cluster, ns) == set()
+    becomes(lambda: there(cluster, ns), set())
 
 
-def test_and_theirs(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_and_theirs(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owner = config_map(cluster, ns, "owner")
     child = config_map(cluster, ns, "child", owner)
     config_map(cluster, ns, "grandchild", child)
     cluster.delete(CONFIG_MAP, Key(ns, "owner"))
-    settled()
-    assert there(cluster, ns) == set()
+    becomes(lambda: there(cluster, ns), set())
 
 
-def test_another_living_owner_keeps_a_dependent(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_another_living_owner_keeps_a_dependent(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owners = [config_map(cluster, ns, name) for name in ("one", "other")]
     config_map(cluster, ns, "dependent", *owners)
     cluster.delete(CONFIG_MAP, Key(ns, "one"))
-    settled()
-    references = cluster.get(CONFIG_MAP, Key(ns, "dependent"))["metadata"]["ownerReferences"]
-    assert [reference["name"] for reference in references] == ["other"]
+    becomes(lambda: owners_of(cluster, ns), ["other"])
 
 
-def test_it_goes_with_the_last_of_them(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_it_goes_with_the_last_of_them(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owners = [config_map(cluster, ns, name) for name in ("one", "other")]
     config_map(cluster, ns, "dependent", *owners)
     cluster.delete(CONFIG_MAP, Key(ns, "one"))
     cluster.delete(CONFIG_MAP, Key(ns, "other"))
-    settled()
-    assert there(cluster, ns) == set()
+    becomes(lambda: there(cluster, ns), set())
 
 
-def test_orphans_are_kept_and_set_free(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_orphans_are_kept_and_set_free(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owner = config_map(cluster, ns, "owner")
     config_map(cluster, ns, "dependent", owner)
     cluster.delete(CONFIG_MAP, Key(ns, "owner"), propagation="Orphan")
-    settled()
-    left = cluster.get(CONFIG_MAP, Key(ns, "dependent"))
-    assert (there(cluster, ns), left["metadata"].get("ownerReferences")) == ({"dependent"}, None)
+    becomes(lambda: (there(cluster, ns), owners_of(cluster, ns)), ({"dependent"}, []))
 
 
-def test_in_the_foreground_the_owner_waits_for_who_blocks_it(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_in_the_foreground_the_owner_waits_for_who_blocks_it(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owner = config_map(cluster, ns, "owner")
     config_map(cluster, ns, "dependent", owner, block=True)
     cluster.patch(CONFIG_MAP, Key(ns, "dependent"), {"metadata": {"finalizers": ["example.test/hold"]}})
     cluster.delete(CONFIG_MAP, Key(ns, "owner"), propagation="Foreground")
-    settled()
+    becomes(lambda: "deletionTimestamp" in cluster.get(CONFIG_MAP, Key(ns, "dependent"))["metadata"], True)
     assert cluster.get(CONFIG_MAP, Key(ns, "owner"))["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
-def test_and_goes_after_them(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_and_goes_after_them(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     owner = config_map(cluster, ns, "owner")
     config_map(cluster, ns, "dependent", owner, block=True)
     cluster.delete(CONFIG_MAP, Key(ns, "owner"), propagation="Foreground")
-    settled()
-    assert there(cluster, ns) == set()
+    becomes(lambda: there(cluster, ns), set())
 
 
-def test_a_namespace_takes_everything_with_it(cluster: Cluster, ns: str, settled: Settle) -> None:
+def test_a_namespace_takes_everything_with_it(cluster: Cluster, ns: str, becomes: Becomes) -> None:
     config_map(cluster, ns, "c")
     cluster.create(POD, pod("p", ns))
     cluster.delete(NAMESPACE, Key("", ns))
-    settled()
-    with pytest.raises(NotFound):
-        cluster.get(NAMESPACE, Key("", ns))
+    becomes(lambda: ns in {each["metadata"]["name"] for each in cluster.list(NAMESPACE).objects}, False)
 
 
 def test_nothing_new_comes_into_a_namespace_that_goes(cluster: Cluster, ns: str) -> None:

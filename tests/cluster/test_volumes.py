@@ -15,6 +15,7 @@ from extender.cluster.port import Cluster
 from extender.cluster.workloads.storage import StorageController
 from extender.testing.builders import node, pod
 from extender.testing.storage import NOW, claim, classes, ephemeral, mounts, storage_class, volume
+from tests.cluster.conftest import Becomes
 from tests.controlplane.waiting import wait_until
 
 # --- on both ----------------------------------------------------------------------------------------------------------------
@@ -95,14 +96,13 @@ def test_a_claim_gets_the_smallest_volume_that_does(storage: Storage) -> None:
     storage.until(lambda: storage.phase(small) == "Bound", "the volume to be bound")
 
 
-def test_a_claim_of_a_class_that_waits_is_bound_by_whom_the_volume_names(storage: Storage, settled: Callable[[], None]) -> None:
+def test_a_claim_of_a_class_that_waits_is_bound_by_whom_the_volume_names(storage: Storage, becomes: Becomes) -> None:
     """This is what a scheduler writes."""
     storage.class_("WaitForFirstConsumer")
     name = storage.volume("one", "5Gi")
     made = storage.claim()
     storage.until(lambda: storage.phase(name) == "Available", "the volume")
-    settled()
-    assert storage.phase() == "Pending"
+    becomes(storage.phase, "Pending")
     whose = {"apiVersion": "v1", "kind": PVC.name, "namespace": storage.ns, "name": "data", "uid": made["metadata"]["uid"]}
     note = {"annotations": {labels.BOUND_BY_CONTROLLER: "yes"}}
     storage.cluster.patch(PV, Key("", name), {"spec": {"claimRef": whose}, "metadata": note})
