@@ -10,6 +10,7 @@ import urllib3
 
 from extender import cli
 from extender.actions import ACTIONS
+from extender.api.errors import UsageError
 from extender.api.meta import NODE, POD, POD_GROUP, QUEUE, Json, Key, key_of
 from extender.api.pod import Pod
 from extender.api.views import view
@@ -180,6 +181,13 @@ def test_one_process_does_both(running: tuple[cli.Scheduler, MemoryCluster, str]
         answer = http.request("POST", f"{address}/filter", json=asked)
     bound = cluster.get(POD, Key("default", "v-0"))["spec"]["nodeName"]
     assert (bound, answer.json()["NodeNames"]) == ("n0", [])
+
+
+def test_nobody_places_pods_of_both() -> None:
+    """Two that decided about one pod would bind it twice."""
+    given = parse(cli.Options(), ["--extender-address=127.0.0.1:0", "--scheduler-name=default-scheduler"], {}, "x")
+    with pytest.raises(UsageError, match="both name default-scheduler"):
+        given.options.check()
 
 
 def test_whoever_does_not_lead_answers_nothing() -> None:
