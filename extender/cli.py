@@ -113,8 +113,8 @@ class Options:
         self.extender.check()
         both = set(self.scheduler_name) & set(self.extender.extender_scheduler_name)
         if self.extender.extender_address and not self.extender.extender_only and both:
-            raise UsageError(f"--scheduler-name and --extender-scheduler-name both name {', '.join(sorted(both))}: either the loop "
-                             "places these pods, or kube-scheduler does")  # fmt: skip
+            raise UsageError(f"--scheduler-name and --extender-scheduler-name both name {', '.join(sorted(both))}: either the "
+                             "loop places these pods, or kube-scheduler does")  # fmt: skip
         if self.schedule_period < 0 or not self.scheduler_name:
             raise UsageError("--schedule-period must not be negative, and --scheduler-name not be empty")
         if self.scheduler_sharding_mode != "none" and self.extender.extender_address:
