@@ -98,7 +98,9 @@ class Predicates(Plugin[PredicatesArgs]):
         self._volumes = VolumeFilter(ssn.snapshot, self._neighbours, self.args.volumes)
 
     def distinguish(self, ssn: Session, task: int) -> Hashable:
-        del ssn
+        spec = ssn.shape_of(task).spec
+        if spec.volumes is None and not spec.resource_claims:
+            return None
         devices = self._claims.distinguish(task) if self._claims is not None else None
         volumes = self._volumes.distinguish(task)
         return devices if volumes is None else (devices, volumes)
@@ -163,7 +165,9 @@ class Predicates(Plugin[PredicatesArgs]):
         return Across(points, moves=True) if points is not None else None
 
     def before_bind(self, ssn: Session, task: int) -> list[Prior]:
-        del ssn
+        spec = ssn.shape_of(task).spec
+        if spec.volumes is None and not spec.resource_claims:
+            return []
         devices = self._claims.before_bind(task) if self._claims is not None else []
         return [*devices, *self._volumes.before_bind(task, self.args.bind_timeout)]
 
