@@ -72,6 +72,8 @@ class Session(Answers):
         self.enqueue_refusals: dict[int, list[NotAdmitted]] = defaultdict(list)  # job -> why it was not admitted
         self.not_evicted: dict[int, dict[str, str]] = {}  # job -> action -> why it evicted nobody for the job
         self.never_let_in: dict[Hashable, str] = {}  # what waiting.py has found out of jobs without pods
+        # Tasks whose eviction was tried and taken back: scores count their node without them from then on, as in the reference.
+        self.displaceable: set[int] = set()
         self.evicted_for: dict[int, int] = {}  # victim -> the task it made room for
 
         self._classes: dict[Hashable, TaskClass] = {}
@@ -168,8 +170,8 @@ class Session(Answers):
         group = self.jobs.group[job]
         return group is not None and bool(group.spec.sub_group_policy)
 
-    def statement(self) -> Statement:
-        return Statement(self)
+    def statement(self, *, trial: bool = False) -> Statement:
+        return Statement(self, trial=trial)
 
     def ready_count(self, job: int) -> int:
         return int(self.job_counts[job][st.IS_READY].sum())

@@ -18,6 +18,7 @@ import numpy as np
 
 from extender.api.operations import Bind, ClaimsBound, Evict
 from extender.core import status as st
+from extender.core.axis import PODS
 
 if TYPE_CHECKING:
     from extender.core.session import Session
@@ -40,8 +41,8 @@ class Step:
 class Statement:
     """Tasks of one call must be of one job and one shape (core/placement.py hands them out that way)."""
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
+    def __init__(self, ssn: Session, *, trial: bool = False) -> None:
+        self._ssn, self._trial = ssn, trial
         self._steps: list[Step] = []
         self._open = True
 
@@ -214,9 +215,20 @@ class Statement:
         change, width = sign * shape.request, len(shape.request)
         ssn.releasing[node, :width] += change
         ssn.future[node, :width] += change
-        ssn.requested[node, :width] -= change
-        ssn.nonzero[node] -= sign * shape.nonzero
         ssn.touched.append(node)
+        if self._scores_follow(step.tasks[0], sign):
+            ssn.requested[node, :width] -= change
+            ssn.nonzero[node] -= sign * shape.nonzero
+        else:
+            ssn.requested[node, PODS] -= change[PODS]
+
+    def _scores_follow(self, task: int, sign: int) -> bool:
+        """Scores follow an eviction, but not its being taken back, unless it was a mere trial (Session.displaceable)."""
+        known = self._ssn.displaceable
+        if task not in known and sign < 0 and not self._trial:
+            known.add(task)
+            return False
+        return task not in known
 
 
 def _all_waiting(binds: list[Bind]) -> list[Bind]:

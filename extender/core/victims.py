@@ -244,7 +244,7 @@ class VictimSearch:
         room = ssn.future[node] + ssn.shape_requests[ssn.tasks.shape[chosen]].sum(axis=0)
         if (room[plan.asked] < plan.amount).any():
             return None
-        with ssn.statement() as trial:
+        with ssn.statement(trial=self.manner.sparing) as trial:
             waiting = iter(chosen)
             while not self._fits(plan, task, node):
                 victim = next(waiting, None)
@@ -274,7 +274,7 @@ class VictimSearch:
             if not self._room_without(plan, node, kept, spared):
                 continue
             rest = [victim for victim in kept if victim != spared]
-            with self.ssn.statement() as trial:
+            with self.ssn.statement(trial=True) as trial:
                 for victim in rest:
                     trial.evict(victim, self.reason)
                 if self._fits(plan, task, node):

@@ -126,7 +126,7 @@ ARRAYS = (
 
 @settings(max_examples=120, deadline=None)
 @given(worlds(), st.randoms())
-def test_a_discarded_statement_leaves_no_trace(world: World, random: Random) -> None:
+def test_a_discarded_trial_leaves_no_trace(world: World, random: Random) -> None:
     mirror = Mirror()
     for obj in world.objects:
         mirror.apply(meta.kind_of(obj), "ADDED", obj)
@@ -134,7 +134,7 @@ def test_a_discarded_statement_leaves_no_trace(world: World, random: Random) -> 
     ssn = Session(Snapshot.build(mirror), loaded, 0.0, np.random.default_rng(0))
     before = {name: getattr(ssn, name).copy() for name in ARRAYS}
     orders = [ssn.job_order(job) for job in ssn.live_jobs()], [ssn.queue_order(q) for q in range(len(ssn.queues))]
-    with ssn.statement() as stmt:
+    with ssn.statement(trial=True) as stmt:
         for row in sorted(ssn.tasks.rows.values(), key=lambda _: random.random()):
             if ssn.task_status[row] == status.PENDING and random.random() < 0.7:
                 take = stmt.allocate if random.random() < 0.5 else stmt.pipeline

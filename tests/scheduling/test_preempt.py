@@ -246,6 +246,17 @@ def test_who_was_tried_and_stays_is_still_there(port: int, want: dict[str, str])
     assert (evicted(result), bound(result)) == ([], want)
 
 
+@pytest.mark.parametrize(("least", "want"), [(2, "n2"), (3, "n1")], ids=["tried", "hopeless from the start"])
+def test_scores_count_a_node_without_whom_it_was_tried_to_displace(least: int, want: str) -> None:
+    """low-0 had left for the first of the gang, which lacked a second node, and came back: its node still looks emptier."""
+    tenants = [*job("keep", "high", "n1"), *job("low", "low", "n2", least=0)]
+    gang = [group("big", "middle", least), *(member(f"big-{i}", "big", "middle", cpu=2) for i in range(2))]
+    small = [group("small", "low"), task("small-0", "small")]
+    nodes = [node("n1").cpu(2).memory("8Gi"), node("n2").cpu(2).memory("8Gi")]
+    result = decide(*nodes, *tenants, *gang, *small, action="preempt, backfill", plugins="priority gang | predicates nodeorder")
+    assert (evicted(result), bound(result)) == ([], {"small-0": want})
+
+
 def test_free_room_is_left_to_allocate_where_it_comes_later() -> None:
     """A promise would keep the task from being bound, in this session and in each that follows."""
     result = decide(node("n1").cpu(2), *job("low", "low", "n1", least=0), *job("high", "high", ""), action="preempt, allocate")

@@ -168,12 +168,12 @@ COLUMNS = (
 
 @settings(max_examples=100, deadline=None)
 @given(worlds(), st.sampled_from(["preemptable", "reclaimable"]), st.booleans())
-def test_a_search_that_is_undone_leaves_no_trace(world: World, hook: str, compare: bool) -> None:
+def test_a_search_on_trial_leaves_no_trace(world: World, hook: str, compare: bool) -> None:
     ssn = open_session(world.objects, CONF.format(actions="preempt", between=TWO_TIERS, aware="false"))
     search = VictimSearch(ssn, hook, "preempt", Manner(dry_run=DryRun() if compare else None))
     before = {name: getattr(ssn, name).copy() for name in COLUMNS}
     orders = [ssn.job_order(job) for job in ssn.live_jobs()], [ssn.queue_order(row) for row in range(len(ssn.queues))]
-    with ssn.statement() as stmt:
+    with ssn.statement(trial=True) as stmt:
         for job in ssn.live_jobs():
             for row in ssn.pending_tasks(job):
                 search.make_room(stmt, row, search.may_leave & (ssn.task_status == status.RUNNING))
