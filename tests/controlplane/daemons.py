@@ -13,7 +13,7 @@ from pathlib import Path
 from certs import folder
 from certs.stock import Stock, restock
 from extender.api.errors import AlreadyExists, ClusterError, NotFound
-from extender.api.meta import JOB, LEASE, MUTATING_WEBHOOKS, NAMESPACE, QUEUE, VALIDATING_WEBHOOKS, Json, Key
+from extender.api.meta import JOB, LEASE, MUTATING_WEBHOOKS, NAMESPACE, NODE, QUEUE, VALIDATING_WEBHOOKS, Json, Key
 from extender.cluster.clock import SystemClock
 from extender.cluster.kubernetes import KubernetesCluster
 from tests.controlplane.plane import Plane
@@ -135,10 +135,10 @@ def answers(cluster: KubernetesCluster, probe: Json) -> bool:
 
 
 @contextmanager
-def installation(plane: Plane, cluster: KubernetesCluster, where: Path, conf: str = "") -> Iterator[None]:
-    """Webhooks of all paths, all controllers but that of shards, the scheduler with `conf`; returns when they are at work."""
+def installation(plane: Plane, cluster: KubernetesCluster, where: Path, nodes: Sequence[Json], conf: str = "") -> Iterator[None]:
+    """Webhooks of all paths, all controllers but that of shards, the scheduler with `conf`, and nodes; all at work."""
     make_system_namespace(cluster)
-    with admission(plane, cluster, where) as daemons:
+    with _there(cluster, nodes), admission(plane, cluster, where) as daemons:
         daemons.start(CONTROLLERS, _ALONE, *_UNHURRIED)
         flags = []
         if conf:
@@ -148,6 +148,18 @@ def installation(plane: Plane, cluster: KubernetesCluster, where: Path, conf: st
         wait_until(lambda: _is_open(cluster, "default") and _is_open(cluster, "root"), "the first queues to open")
         wait_until(lambda: answers(cluster, _PROBE), "the webhooks to be asked")
         yield
+
+
+@contextmanager
+def _there(cluster: KubernetesCluster, nodes: Sequence[Json]) -> Iterator[None]:
+    try:
+        for node in nodes:
+            cluster.create(NODE, node)
+        yield
+    finally:
+        for node in nodes:
+            with suppress(NotFound):
+                cluster.delete(NODE, Key("", node["metadata"]["name"]))
 
 
 def _is_open(cluster: KubernetesCluster, queue: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.api.meta import NODE, Json, Key
+from extender.api.meta import Json
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.testing import cases
 from tests.controlplane.acts import Act, Outcome, performing, shared_names
@@ -34,13 +34,10 @@ def outcomes(
     here = [item for item in request.session.items if isinstance(item, pytest.Function) and item.function is test_recorded_story]
     asked: list[Path] = [item.callspec.params["case"] for item in here]  # type: ignore[misc]
     stories = [cases.load(case) for case in asked if reason(case) is None]
-    for node in nodes():
-        kubernetes.create(NODE, node)
     acts = [Act(story["id"], shared_names(touched(story)), partial(play_on, story=story), seconds(story)) for story in stories]
-    with installation(plane, kubernetes, tmp_path_factory.mktemp("installation"), CONF), performing(kubernetes, acts) as found:
+    where = tmp_path_factory.mktemp("installation")
+    with installation(plane, kubernetes, where, nodes(), CONF), performing(kubernetes, acts) as found:
         yield found
-    for node in nodes():
-        kubernetes.delete(NODE, Key("", node["metadata"]["name"]))
 
 
 def touched(story: Json) -> list[Json]:

@@ -96,15 +96,18 @@ REFUSED = {
     "invalid-queue-parent-is-self": "spec.parent",
     "invalid-queue-parent-not-found": "spec.parent",
     "invalid-queue-weight-too-large": "spec.weight",
-    # Kinds and versions that are not served, and files that are no manifests.
+    # The guide's pod asks for an extended resource without a limit, which no API server takes.
+    "pod-resource-strategy-custom-resource": "spec.containers[0].resources.limits",
+}
+
+# Kinds and versions that are not served, and files that are no manifests.
+UNSERVED = {
     "admission-conf-resource-groups": "apiVersion",
     "helm-values-sharding-configmap": "apiVersion",
     "hyperjob-heterogeneous-clusters": "kind",
     "hyperjob-llm-training-auto-split": "kind",
     "priorityclass-high-legacy-beta": "apiVersion",
     "spark-application-with-legacy-podgroup": "apiVersion",
-    # The guide's pod asks for an extended resource without a limit, which no API server takes.
-    "pod-resource-strategy-custom-resource": "spec.containers[0].resources.limits",
 }
 
 FOREIGN = ["argo-workflow-plain-k8s-job", "argo-workflow-vcjob-dag", "argo-workflow-vcjob-steps"]  # nothing else in the file
@@ -118,11 +121,11 @@ WAITS = {
     "job-vnpu-ascend-310p": (4, "NeverFits", "huawei.com/npu-core"),
     "pod-gpu-memory-share": (4, "NeverFits", "volcano.sh/gpu-memory"),
     "pod-gpu-number": (4, "NeverFits", "volcano.sh/gpu-number"),
-    "pod-vgpu-modes": (4, "NeverFits", "volcano.sh/vgpu-number"),
+    "pod-vgpu-modes": (4, "NeverFits", "volcano.sh/vgpu-"),
     "pod-vnpu-ascend": (4, "NeverFits", "huawei.com/Ascend310P"),
     "pod-vnpu-ascend-hami-core": (4, "NeverFits", "huawei.com/Ascend310P"),
 }
 CONFS = [name for name in NAMES if name.startswith("scheduler-conf-")]
 CONF_MAPS = [name for name in NAMES if name.startswith("configmap-scheduler-")]
 AGENT = "agent-scheduler-conf"  # of another scheduler, which is not ours
-PLAYED = [name for name in NAMES if name not in {*REFUSED, *FOREIGN, *WAITS, *CONFS, *CONF_MAPS, AGENT}]
+PLAYED = [name for name in NAMES if name not in {*REFUSED, *UNSERVED, *FOREIGN, *WAITS, *CONFS, *CONF_MAPS, AGENT}]

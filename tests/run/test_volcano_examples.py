@@ -9,7 +9,21 @@ import json
 import pytest
 
 from tests.run.conftest import Command
-from tests.run.examples import AGENT, BESIDE, CONF_MAPS, CONFS, FOLDER, FOREIGN, MISSING, NAMES, PLAYED, REFUSED, WAITS, WITH
+from tests.run.examples import (
+    AGENT,
+    BESIDE,
+    CONF_MAPS,
+    CONFS,
+    FOLDER,
+    FOREIGN,
+    MISSING,
+    NAMES,
+    PLAYED,
+    REFUSED,
+    UNSERVED,
+    WAITS,
+    WITH,
+)
 
 _JOB = """apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -33,14 +47,14 @@ def _beside(name: str) -> tuple[list[str], dict[str, str | bytes]]:
     return (["beside.yaml"], {"beside.yaml": BESIDE[name]}) if name in BESIDE else ([], {})
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_it_is_refused(pumice: Command, name: str) -> None:
+@pytest.mark.parametrize(("name", "field"), [*REFUSED.items(), *UNSERVED.items()])
+def test_it_is_refused(pumice: Command, name: str, field: str) -> None:
     """With file, document and field."""
     more, files = _beside(name)
     ran = pumice("run", *_files(name), *more, files=files)
     assert (ran.status, ran.out) == (1, "")
     assert ran.fault.startswith(f"{FOLDER / name}.yaml: document ")
-    assert f" {REFUSED[name]}: " in ran.fault.replace(" [", " ")
+    assert f" {field}: " in ran.fault.replace(" [", " ")
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -89,5 +103,5 @@ def test_a_configuration_in_a_config_map(pumice: Command, name: str) -> None:
 
 def test_the_tables_name_files_that_are_there() -> None:
     """A file that is gone or has another name is no silent success."""
-    assert {*REFUSED, *FOREIGN, *WAITS, *WITH, *BESIDE, AGENT} - set(NAMES) == set()
+    assert {*REFUSED, *UNSERVED, *FOREIGN, *WAITS, *WITH, *BESIDE, AGENT} - set(NAMES) == set()
     assert len(PLAYED) > 90
