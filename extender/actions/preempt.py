@@ -66,6 +66,18 @@ def run(ssn: Session, args: PreemptArgs) -> None:
             make_room_for_job(ssn, search, jobs.pop(), partial(tenants, ssn, search, own_job=False))
         for job in sorted(starving, key=ssn.job_order):
             _inside_job(ssn, search, job)
+    _remember(ssn)
+
+
+def _remember(ssn: Session) -> None:
+    """Who has preempted a more important job does so no more: that one takes the room back, and so on without end."""
+    pushed = ssn.reservations.pushed
+    for victim, task in ssn.evicted_for.items():
+        mine, theirs = ssn.job_of(task), ssn.job_of(victim)
+        if ssn.jobs.priority[theirs] > ssn.jobs.priority[mine]:
+            pushed.setdefault(ssn.job_key(mine), set()).add(ssn.job_key(theirs))
+    for gone in [key for key in pushed if key not in ssn.jobs.rows]:
+        del pushed[gone]
 
 
 def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
@@ -91,6 +103,9 @@ def tenants(ssn: Session, search: VictimSearch, task: int, *, own_job: bool) -> 
         found &= (ssn.tasks.job == job) & (ssn.tasks.priority < ssn.tasks.priority[task])
     else:
         found &= (search.queue == ssn.queue_of(job)) & (ssn.tasks.job != job)
+        pushed = [ssn.jobs.rows[key] for key in ssn.reservations.pushed.get(ssn.job_key(job), ()) if key in ssn.jobs.rows]
+        if pushed:
+            found &= ~np.isin(ssn.tasks.job, pushed)
     if ssn.shape_of(task).best_effort:
         found &= best_effort_tasks(ssn)
     return found

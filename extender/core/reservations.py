@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from extender.api.meta import Time
+from extender.api.meta import Key, Time
 from extender.api.operations import Bind
 from extender.core.dra.catalogue import Catalogue
 from extender.core.gang_books import GangBooks
@@ -35,6 +35,7 @@ class Reservations:
     failed: dict[str, Backoff] = field(default_factory=dict)
     devices: Catalogue = field(default_factory=Catalogue)
     gangs: GangBooks = field(default_factory=GangBooks)
+    pushed: dict[Key, set[Key]] = field(default_factory=dict)  # job -> more important ones that it has preempted
 
     def bind_failed(self, bind: Bind, now: Time, *, transient: bool) -> None:
         """The pod is left alone for 1 s, then 2 s, 4 s and so on, a minute at most; then the same binding is tried again, or

@@ -120,6 +120,8 @@ class VictimSearch:
     def _is_alone(self, task: int, job: int) -> bool:
         """What happens to the task depends on more of its job than other jobs could share."""
         refused = self._refused
+        if self.ssn.job_key(job) in self.ssn.reservations.pushed:  # it may not ask everybody (actions/preempt.py)
+            return True
         return self._has_tenants(job) or (refused is not None and refused.by_others(self._role(task), self.ssn.task_class(task)))
 
     def _role(self, task: int) -> Role:

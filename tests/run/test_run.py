@@ -413,6 +413,28 @@ def test_interrupted(pumice: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (ran.status, json.loads(ran.out)["ended"]) == (130, "interrupted")
 
 
+# --- long stories -------------------------------------------------------------------------------------------------------
+
+LATER_TIER = """actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: nodeorder}]
+"""
+HIGH = "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n"
+
+
+def test_jobs_do_not_push_each_other_out_without_end(pumice: Command) -> None:
+    """drf in a later tier gives the less important job a pod of the more important one, which takes its room back: that is it."""
+    important = yaml.safe_load(job("important", 2, "2"))
+    important["spec"]["tasks"][0]["template"]["spec"]["priorityClassName"] = "high"
+    important["spec"]["priorityClassName"] = "high"
+    text = HIGH + "---\n" + yaml.safe_dump(important) + job("other", 1, "2", after="10")
+    words = "--conf", "c.conf", "--nodes", "1x cpu=4,memory=8Gi", "--until", "1h", "-o", "json"
+    told = json.loads(pumice("run", "f.yaml", *words, files={"f.yaml": text, "c.conf": LATER_TIER}).out)
+    assert [each["at"] for each in told["evictions"]] == [11]
+    assert told["jobs"] == {"default/important": "Running", "default/other": "Pending"}
+
+
 # --- the timeline -------------------------------------------------------------------------------------------------------
 
 
