@@ -253,10 +253,10 @@ class Extender:
     # --- prioritize -----------------------------------------------------------------------------------------------------
 
     def prioritize(self, asked: Asked, now: Time) -> list[int]:
-        """0 to 10 for each node asked about: the planned one 10, the others by their rank; empty for foreign pods."""
+        """0 to 10 for each node asked about: the planned one 10, the others by their rank; 0 for all of a foreign pod."""
         found = self.books.find(asked.pod.metadata.uid)
         if found is None:
-            return []
+            return [0] * len(asked.names)
         rows = foreign.rows_of(self.mirror, asked.names)
         return self._evaluations.ranks(asked.pod.metadata.uid, asked.names, rows, found[1].bind.node, now)
 

@@ -176,11 +176,7 @@ def filtered(asked: Asked, result: Filtered) -> bytes:
 
 
 def prioritized(names: Sequence[str], scores: Sequence[int]) -> bytes:
-    """A bare array of whole numbers: one that is written with a fraction would lose kube-scheduler the whole list.
-
-    Who is left out has 0: no scores at all are an empty list, whatever the number of nodes."""
-    if not scores:
-        return b"[]"
+    """A bare array of whole numbers: one that is written with a fraction would lose kube-scheduler the whole list."""
     return msgspec.json.encode([{"Host": name, "Score": int(score)} for name, score in zip(names, scores, strict=True)])
 
 

@@ -319,3 +319,9 @@ def test_victims_that_we_do_not_know_drop_the_node() -> None:
     world = World(*machines(1, cpu=1), pod("x").cpu(1))
     world.pods["ghost"] = pod("ghost")
     assert world.preempt("x", n0=["ghost"]) == {}
+
+
+def test_every_node_that_was_asked_about_has_a_score() -> None:
+    """Of a pod without a gang too: whoever asks may count on one answer a node."""
+    world = World(*machines(3, cpu=1), pod("x").cpu(1))
+    assert world.scores("x") == [0, 0, 0]
