@@ -71,7 +71,7 @@ def test_foreign_pods_pass() -> None:
 
 
 def test_of_foreign_pods_every_node_has_no_points() -> None:
-    """Whoever is left out has 0, and an empty answer costs nothing however many nodes there are."""
+    """Whoever asks may count on one answer a node."""
     world = World(*machines(2), pod("x"))
     assert world.scores("x") == [0] * len(world.nodes)
 
