@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.core import status as st
 from extender.core.axis import BoolN
@@ -40,17 +40,15 @@ def place_tasks(ssn: Session, stmt: Statement, sub_job: SubJob, tasks: deque[int
     for equal in _runs(ssn, sub_job, tasks):
         cls = ssn.task_class(equal[0])
         allowed = ssn.allocatable_tasks(row, equal)
-        nodes = open_to(cls, equal[0])
+        nodes = open_to(cls, equal[0]) if cls.id not in failed else None
         placed = _place(ssn, stmt, cls, equal[:allowed], nodes) if cls.id not in failed else 0
         if allowed < len(equal):
             _over_limit(ssn, stmt, sub_job.job, cls, equal[allowed:])
         if placed < allowed:
             if cls.id not in failed:
                 failed[cls.id] = explain(ssn.plan(cls), within)
-            ssn.fit_errors.update(dict.fromkeys(equal[placed:allowed], failed[cls.id]))
-            if failed_roles.isdisjoint(roles := {ssn.tasks.role[equal[0]]}) and nodes is not None:
-                ssn.fit_errors[equal[placed]] = explain(ssn.plan(cls), within, nodes)
-            failed_roles |= roles
+            first = explain(ssn.plan(cls), within, nodes) if nodes is not None else failed[cls.id]
+            _found_no_node(ssn, equal[placed:allowed], failed[cls.id], first, failed_roles)
             if not _can_become_ready(ssn, sub_job, failed, tasks):
                 break
         if placed and ssn.sub_job_ready(sub_job):
@@ -58,12 +56,22 @@ def place_tasks(ssn: Session, stmt: Statement, sub_job: SubJob, tasks: deque[int
     return ssn.sub_job_ready(sub_job) or ssn.sub_job_pipelined(sub_job)
 
 
+def _found_no_node(ssn: Session, tasks: list[int], why: FitErrors, first: FitErrors, failed_roles: set[str]) -> None:
+    """Only the first of a role was really asked of every node; what follows preempt and reclaim may ask anew of all nodes."""
+    role = ssn.tasks.role[tasks[0]]
+    ssn.fit_errors.update(dict.fromkeys(tasks, replace(why, unresolvable=None) if role else why))
+    if role and role not in failed_roles:
+        ssn.fit_errors[tasks[0]] = first
+        failed_roles.add(role)
+
+
 def _over_limit(ssn: Session, stmt: Statement, job: int, cls: TaskClass, tasks: list[int]) -> None:
     """The queue refuses these. Beside members that are placed, the nodes may be full too: then that is the better reason."""
     ssn.over_limit[job] = cls.request
     errors = no_room(ssn, cls) if len(stmt) else None
     if errors is not None:
-        ssn.fit_errors.update(dict.fromkeys(tasks, errors))
+        told = replace(errors, unresolvable=None)  # no node was asked for them, so that preempt may ask all
+        ssn.fit_errors.update(dict.fromkeys(tasks, told))
 
 
 def _runs(ssn: Session, sub_job: SubJob, tasks: deque[int]) -> Iterator[list[int]]:

@@ -114,8 +114,13 @@ class VictimSearch:
         job = ssn.job_of(task)
         return (
             ssn.task_class(task).id, ssn.queue_of(job), int(ssn.jobs.priority[job]), int(ssn.tasks.priority[task]),
-            bool(ssn.tasks.preemptable[task]), task in ssn.fit_errors, job if self._is_alone(task, job) else -1,
+            bool(ssn.tasks.preemptable[task]), self._was_refused(task), job if self._is_alone(task, job) else -1,
         )  # fmt: skip
+
+    def _was_refused(self, task: int) -> bool:
+        """Some nodes do not come into question since allocate asked them."""
+        errors = self.ssn.fit_errors.get(task)
+        return errors is not None and errors.unresolvable is not None
 
     def _is_alone(self, task: int, job: int) -> bool:
         """What happens to the task depends on more of its job than other jobs could share."""

@@ -392,6 +392,15 @@ def test_what_refused_a_member_that_is_placed_refuses_the_others_of_its_role() -
     assert why["high-1"] == "0/2 nodes are unavailable: 1 Insufficient cpu, 1 node(s) refused another task of the role."
 
 
+@pytest.mark.parametrize(("size", "want"), [(2, {"high-0": "n1"}), (3, {})])
+def test_members_that_allocate_did_not_come_to_may_ask_all_nodes(size: int, want: dict[str, str]) -> None:
+    """allocate stops at the second, which the node refuses. The third asks the node anew, and then it refuses the whole role."""
+    first = member("high-0", "high", "high").role("worker").tolerate("dedicated")
+    others = [member(f"high-{i}", "high", "high").role("worker") for i in range(1, size)]
+    objects = [node("n1").cpu(size).taint("dedicated"), group("high", "high", size), first, *others]
+    assert promised(decide(*objects, action="allocate, preempt", plugins="priority gang predicates")) == want
+
+
 def nominee(on: str) -> list[Json]:
     return [group("high", "high"), member("high-0", "high", "high").with_("status.nominatedNodeName", on)]
 
