@@ -112,7 +112,7 @@ class RemoteWatch:
             if not self._closed.is_set():
                 for lines in _lines(response):
                     self._take_in(lines)
-        except urllib3.exceptions.HTTPError as error:
+        except (urllib3.exceptions.HTTPError, orjson.JSONDecodeError) as error:  # a connection that is cut may bring rubbish
             if not self._closed.is_set():
                 log.info("the watch on %s broke: %s", self._name, error)
         finally:

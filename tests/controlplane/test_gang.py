@@ -89,5 +89,5 @@ def test_one_that_does_not_fit_has_no_pod_bound_and_says_why(
         conditions = [each for group in groups for each in (group.get("status") or {}).get("conditions") or ()]
         return [each["message"] for each in conditions if each["type"] == "Unschedulable" and each["status"] == "True"]
 
-    wait_until(told, "the group to say that it waits")
+    wait_until(lambda: told() and len(kubernetes.list(POD, ns).objects) == 5, "the group to say that it waits, and its pods")
     assert [pod["spec"].get("nodeName") for pod in kubernetes.list(POD, ns).objects] == [None] * 5

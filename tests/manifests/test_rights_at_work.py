@@ -188,8 +188,7 @@ def test_the_extender_does_all_its_work(
     ns = new_namespace()
     gangs = {name: gang(kubernetes, ns, name, cpu) for name, cpu in (("fits", 20), ("waits", 30))}
 
-    nodes = [asked.filter(pod) for pod in gangs["fits"]]
-    assert nodes == [["n1"], ["n1"]]
+    wait_until(lambda: [asked.filter(pod) for pod in gangs["fits"]] == [["n1"], ["n1"]], "the gang to be let in")
     with ThreadPoolExecutor(2) as together:  # each bind waits for the other
         assert list(together.map(lambda pod: asked.bind(pod, "n1"), gangs["fits"])) == ["", ""]
     assert [asked.filter(pod) for pod in gangs["waits"]] == [[], []]
