@@ -50,6 +50,13 @@ class Verdict:
     error: str = ""
 
 
+def _put_aside(pod: Json) -> bool:
+    """By what kube-scheduler says in its conditions. The mirror passes over them while it assumes the pod's binding."""
+    said = (pod.get("status") or {}).get("conditions") or ()
+    waits = not (pod.get("spec") or {}).get("nodeName")
+    return waits and any(each.get("type") == "PodScheduled" and each.get("status") == "False" for each in said)
+
+
 class NotSeenYet(Exception):
     """kube-scheduler knows a pod that our own watch has not brought yet."""
 
@@ -64,6 +71,7 @@ class Extender:
         self.most_waiting = most_waiting
         self.waiting: dict[Key, tuple[Time, Waiting]] = {}  # gang -> when it was last refused, and why
         self._evaluations = Evaluations()
+        self.put_aside: set[str] = set()  # uids of pods that kube-scheduler could not place when it last tried
         self._unseen: dict[str, Time] = {}  # pods that were asked about before the watch brought them
 
     # --- what the driver tells ------------------------------------------------------------------------------------------
@@ -73,6 +81,7 @@ class Extender:
         if kind is meta.POD:
             uid = meta.uid_of(obj)
             self._unseen.pop(uid, None)
+            (self.put_aside.add if event != "DELETED" and _put_aside(obj) else self.put_aside.discard)(uid)
             found = self.books.find(uid)
             if found is None:
                 return

@@ -55,14 +55,7 @@ class Survey:
         """Members whose node is kept and who were put aside before; the others are on their way, however long that takes."""
         for held in self._extender.books:
             if now - held.since >= PATIENCE:
-                yield from (seat.bind.pod for seat in held.unasked if self._put_aside(seat.bind.pod))
-
-    def _put_aside(self, key: Key) -> bool:
-        """kube-scheduler says so in the pod's conditions."""
-        tasks = self._extender.mirror.tasks
-        row = tasks.rows.get(key)
-        pod = tasks.pod[row] if row is not None else None
-        return pod is not None and any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ())
+                yield from (seat.bind.pod for seat in held.unasked if seat.bind.uid in self._extender.put_aside)
 
     def _hopeful(self, ssn: Session, now: Time) -> Iterator[Key]:
         """Members of gangs that were refused, have not come again, and would find their nodes by now."""

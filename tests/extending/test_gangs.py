@@ -264,6 +264,15 @@ def test_members_that_were_put_aside_are_woken_when_their_nodes_are_kept() -> No
     assert [each.key.name for each in survey.take(world.now) if isinstance(each, Patch)] == ["g-2"]
 
 
+def test_a_member_that_is_put_aside_after_its_node_was_kept_is_woken_too() -> None:
+    """The mirror does not listen to what is said about a pod whose binding it assumes."""
+    world = World(*machines(1), *gang("g", 2))
+    world.place("g-0")
+    world.see(_put_aside("g-1"), "MODIFIED")
+    world.now += 3
+    assert [each.key.name for each in Survey(world.extender).take(world.now) if isinstance(each, Patch)] == ["g-1"]
+
+
 # --- preemption -----------------------------------------------------------------------------------------------------------
 
 
