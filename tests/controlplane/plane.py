@@ -107,14 +107,14 @@ class Plane:
         connection = {"qps": 2000, "burst": 2000, "kubeconfig": str(self.kubeconfig_of("system:kube-scheduler"))}
         file = self.folder / "kube-scheduler.yaml"
         file.write_text(yaml.safe_dump(whole | {"clientConnection": connection}))
-        port, = free_ports(1)
+        (port,) = free_ports(1)
         self._run(SCHEDULER, [f"--config={file}", "--bind-address=127.0.0.1", f"--secure-port={port}",
                               f"--cert-dir={self.folder / 'scheduler'}", *flags])  # fmt: skip
         self._await(SCHEDULER, lambda: self._answers(f"https://127.0.0.1:{port}/readyz", checked=False))
 
     def start_kwok(self, *flags: str) -> None:
         """Plays every node that is created, and its pods, but for those with the label NOT_PLAYED."""
-        port, = free_ports(1)
+        (port,) = free_ports(1)
         self._run(KWOK, [
             f"--kubeconfig={self.kubeconfig}", f"--config={Path(__file__).with_name('stages.yaml')}", "--manage-all-nodes=false",
             f"--manage-nodes-with-label-selector=!{NOT_PLAYED}",

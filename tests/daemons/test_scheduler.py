@@ -278,7 +278,7 @@ def test_a_dump_is_one_object_without_secrets(server: Server, start: Start, tmp_
     until(lambda: bool(node_of(server, "h-0")))
     running.scheduler.standalone.ask_for_dump()
     until(lambda: bool(list(tmp_path.glob("snapshot-*.json"))))
-    file, = tmp_path.glob("snapshot-*.json")
+    (file,) = tmp_path.glob("snapshot-*.json")
     until(lambda: file.stat().st_size > 0)
     dumped: dict[str, Any] = json.loads(file.read_text())
     assert (dumped["tasks"]["default/h-0"]["node"], dumped["jobs"]["default/h"]["queue"], "hunter2" in file.read_text(),
