@@ -118,12 +118,22 @@ def victims(ssn: Session, reclaimer: str, *candidates: str) -> list[str]:
 
 
 def test_a_queue_keeps_what_it_deserves() -> None:
-    """Worked example: 2 deserved, five one-cpu pods, a reclaimer that wants 10: three go."""
+    """Worked example: 2 deserved, five one-cpu pods, a reclaimer that wants 10: three go, of equal ones the last."""
     ssn = opened(
         node("n").cpu(10), queue("B").deserved(cpu=2), queue("A").deserved(cpu=8), *used("b", "B", 5), *wants("a", "A", 1, 10),
         plugins=FLAT,
     )  # fmt: skip
-    assert victims(ssn, "a-0", *(f"b-{i}" for i in range(5))) == ["b-0", "b-1", "b-2"]
+    assert victims(ssn, "a-0", *(f"b-{i}" for i in range(5))) == ["b-4", "b-3", "b-2"]
+
+
+def test_the_least_important_go_whatever_the_order() -> None:
+    """What a queue has too much of goes to those who leave first, not to those the node names first."""
+    ssn = opened(
+        node("n").cpu(10), queue("B").deserved(cpu=2), queue("A").deserved(cpu=8), podgroup("b").queue("B"),
+        *(task(f"b-{i}", "b").cpu(1).on("n").priority(i % 2) for i in range(4)), *wants("a", "A"),
+        plugins=[{"name": FLAT}, {"name": "priority"}],
+    )  # fmt: skip
+    assert victims(ssn, "a-0", "b-1", "b-2", "b-3", "b-0") == ["b-2", "b-0"]
 
 
 def test_a_queue_keeps_what_it_is_guaranteed() -> None:
@@ -132,7 +142,7 @@ def test_a_queue_keeps_what_it_is_guaranteed() -> None:
         node("n").cpu(10), queue("B").guarantee(cpu=4), queue("A").deserved(cpu=6), *used("b", "B", 5), *wants("a", "A"),
         plugins=FLAT,
     )  # fmt: skip
-    assert victims(ssn, "a-0", *(f"b-{i}" for i in range(5))) == ["b-0"]
+    assert victims(ssn, "a-0", *(f"b-{i}" for i in range(5))) == ["b-4"]
 
 
 def test_tasks_on_sufferance_all_go() -> None:
@@ -141,7 +151,7 @@ def test_tasks_on_sufferance_all_go() -> None:
         node("n").cpu(10), queue("B").deserved(memory="1Gi"), queue("A").deserved(cpu=6), *used("b", "B", 2), *wants("a", "A"),
         plugins=FLAT,
     )  # fmt: skip
-    assert victims(ssn, "a-0", "b-0", "b-1") == ["b-0", "b-1"]
+    assert victims(ssn, "a-0", "b-0", "b-1") == ["b-1", "b-0"]
 
 
 def test_only_tasks_that_hold_what_is_asked_go() -> None:
@@ -269,9 +279,9 @@ def test_the_nearest_queues_give_first() -> None:
 
 ANCESTORS = {
     # a1 (4) has 6, so it gives; A (8) has 6 or, with a2's 3, 9.
-    "the leaf alone decides at level 0": (0, [], ["x-0", "x-1"]),
+    "the leaf alone decides at level 0": (0, [], ["x-5", "x-4"]),
     "the branch has no more than it deserves": (1, [], []),
-    "the branch has too much as well": (1, used("y", "a2", 3), ["x-0"]),
+    "the branch has too much as well": (1, used("y", "a2", 3), ["x-5"]),
 }
 
 
@@ -422,6 +432,7 @@ def test_a_minimum_of_devices_is_checked_at_admission() -> None:
 
 def test_a_job_that_was_let_in_counts_until_it_holds_its_claims() -> None:
     """Its minimum is not promised to the next one; what it holds is not counted twice."""
+
     def asks(*objects: Json) -> Vote:
         ssn = devices(
             claim("a"), claim("b"), claim("c", 2), *objects, podgroup("h").queue("q").phase("Pending"),

@@ -22,6 +22,7 @@ from extender.core.axis import Rows as TaskRows
 from extender.core.plugin import Arguments, Change, NotAdmitted, Plugin, Vote
 from extender.core.quotas import account, asked_at_admission, called_by, not_admitted, queue_sums
 from extender.core.session import Session
+from extender.core.victim_order import in_victim_order
 from extender.plugins.capacity.devices import Devices
 from extender.plugins.capacity.limits import Limits
 from extender.plugins.capacity.reclaim import Reclaim
@@ -119,7 +120,8 @@ class Capacity(Plugin[CapacityArgs]):
         queue = ssn.queue_of(ssn.job_of(task))
         if queue < 0 or not self.tree.usable(queue):
             return []
-        return Reclaim(self.tree, self.limits, self.taken, self.levels, queue, ssn.request(task)).victims(ssn, candidates)
+        reclaim = Reclaim(self.tree, self.limits, self.taken, self.levels, queue, ssn.request(task))
+        return reclaim.victims(ssn, in_victim_order(ssn, queue, candidates))
 
     def evictable(self, ssn: Session, hook: str, task: int, rows: TaskRows) -> BoolN:
         """Tasks of queues that have more of something than they deserve."""
