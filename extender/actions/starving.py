@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
 
 from extender.actions.placing import gated
 from extender.core import status as st
@@ -24,17 +23,13 @@ def starving_jobs(ssn: Session) -> Iterator[int]:
 
 def tasks_in_order(ssn: Session, job: int) -> list[int]:
     """The job's tasks that may look for victims: pending, not gated, whose owner did not say never, and not waiting for the
-    victims of an earlier session. Those that ask for nothing come first, since they may well be all that the job lacks."""
+    victims of an earlier session."""
     tasks = []
     for task in ssn.pending_tasks(job):
         pod = ssn.tasks.pod[task]
         if pod is not None and pod.spec.preemption_policy != NEVER and not gated(ssn, task):
             tasks.append(task)
-    return [task for task in sorted(tasks, key=lambda task: _turn(ssn, task)) if not waits_for_victims(ssn, task)]
-
-
-def _turn(ssn: Session, task: int) -> tuple[bool, tuple[Any, ...]]:
-    return not ssn.shape_of(task).best_effort, ssn.task_order(task)
+    return [task for task in sorted(tasks, key=ssn.task_order) if not waits_for_victims(ssn, task)]
 
 
 def make_room_for_job(

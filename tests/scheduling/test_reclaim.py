@@ -98,9 +98,17 @@ def test_nobody_leaves_while_there_is_free_room_elsewhere() -> None:
 
 def test_a_task_that_asks_nothing_counts_as_placed() -> None:
     """The gang of two has its place for the one and what is free for the other: nothing need be reclaimed."""
-    wanting = [podgroup("b").queue("mine").members(2), *(task(f"b-{i}", "b").cpu(1) for i in range(2)), task("b-9", "b")]
+    wanting = [podgroup("b").queue("mine").members(2), task("b-0", "b"), *(task(f"b-{i}", "b").cpu(1) for i in (1, 2))]
     world = [*TWO_QUEUES, node("n1").cpu(5), *job("a", "theirs", *["n1"] * 4), *wanting]
     assert evicted(decide(*world, actions='"allocate, reclaim, backfill"')) == []
+
+
+@pytest.mark.parametrize(("name", "want"), {"b-0": [], "b-9": ["a-0"]}.items())
+def test_a_task_that_asks_nothing_waits_for_its_turn(name: str, want: list[str]) -> None:
+    """The gang of two has room for one member: whoever comes before the one that asks nothing looks for victims first."""
+    wanting = [podgroup("b").queue("mine").members(2), *(task(f"b-{i}", "b").cpu(1) for i in (1, 2)), task(name, "b")]
+    world = [*TWO_QUEUES, node("n1").cpu(5), *job("a", "theirs", *["n1"] * 4), *wanting]
+    assert evicted(decide(*world, actions='"allocate, reclaim, backfill"')) == want
 
 
 def test_a_gang_gets_its_minimum_or_nobody_leaves() -> None:
