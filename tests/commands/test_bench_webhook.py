@@ -69,7 +69,7 @@ def test_a_wrk_that_fails_is_told(tmp_path: Path) -> None:
 def test_a_webhook_that_does_not_answer_is_told(tmp_path: Path) -> None:
     folder.save(tmp_path, restock(Stock(), ["localhost"], SystemClock().now()))
     with pytest.raises(PumiceError, match="no review was answered: ConnectionRefusedError"):
-        by_threads(Target(free_ports(1)[0], tmp_path / "ca.crt", "localhost"), 1, 0.05)
+        by_threads(Target(free_ports(1)[0], tmp_path / "ca.crt", "localhost"), 1, 1.0)
 
 
 def test_the_table() -> None:
