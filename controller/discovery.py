@@ -19,6 +19,7 @@ from controller.reconciler import Decision, Stage
 from extender.api.errors import InvalidObject
 from extender.api.meta import HYPER_NODE, Json, Key, key_of, labels_of, uid_of
 from extender.api.operations import Create, Delete, Patch
+from extender.api.yaml_text import only_document
 
 SOURCE = "volcano.sh/network-topology-source"  # HyperNode l: who found it
 LABEL, UFM = "label", "ufm"
@@ -39,7 +40,7 @@ def levels(config_map: Json | None) -> Sequence[Sequence[Level]] | None:
     """The levels of each type from the lowest up; None where discovery by labels is not asked for. Raises InvalidObject."""
     text = ((config_map or {}).get("data") or {}).get(CONFIGURATION) or ""
     try:
-        document = yaml.safe_load(text) or {}
+        document = only_document(text) or {}
     except yaml.YAMLError as error:
         raise InvalidObject(str(error), path=CONFIGURATION) from None
     sources = document.get("networkTopologyDiscovery") or () if isinstance(document, dict) else ()

@@ -13,6 +13,7 @@ import yaml
 
 from extender.api.duration import seconds
 from extender.api.errors import ConfError, InvalidObject, nearest
+from extender.api.yaml_text import only_document
 
 KEY = "sharding.yaml"  # of the ConfigMap
 PERIOD = 60.0
@@ -160,7 +161,7 @@ def from_flags(flags: Sequence[str] = DEFAULT_FLAGS, period: float = PERIOD, *, 
 def from_yaml(text: str) -> ShardingConf:
     """The content of the ConfigMap. Raises ConfError."""
     try:
-        document = yaml.safe_load(text) or {}
+        document = only_document(text) or {}
     except yaml.YAMLError as error:
         raise ConfError(f"{KEY}: {error}") from None
     if not isinstance(document, dict):

@@ -17,6 +17,7 @@ from extender.api.meta import Key, Time, parse_time
 
 V = TypeVar("V", bound="View")
 Quantities = dict[str, str | int | float]
+_NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class View(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -73,15 +74,24 @@ def view(cls: type[V], obj: Mapping[str, Any]) -> V:
         raise _unreadable(cls, error, obj) from None
 
 
+def view_as_written(cls: type[V], obj: Mapping[str, Any]) -> V:
+    """The same for objects whose readers look at the JSON itself: a null stands for nothing where the view does not say so."""
+    try:
+        return msgspec.convert(obj, cls)
+    except msgspec.ValidationError as error:
+        raise _unreadable(cls, error, obj) from None
+
+
 def decode(cls: type[V], raw: bytes) -> V:
     """JSON bytes -> view, with the same meaning and the same errors."""
     try:
         return msgspec.json.decode(raw, type=cls)
-    except msgspec.DecodeError as error:
+    except _NO_JSON:
         try:
             obj = msgspec.json.decode(raw)
-        except msgspec.DecodeError:
-            raise InvalidObject(str(error), path="(whole object)", subject="object") from None
+        except _NO_JSON as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise InvalidObject(why, path="(whole object)", subject="object") from None
     return view(cls, obj)
 
 

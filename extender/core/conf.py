@@ -12,6 +12,7 @@ import yaml
 
 from extender.api.errors import ConfError, nearest
 from extender.api.meta import Kind
+from extender.api.yaml_text import first_document
 from extender.core.extension_points import SWITCHES
 from extender.core.plugin import Arguments, Plugin
 
@@ -119,7 +120,7 @@ def load(
 
     `switch_default` replaces the default of every switch that is not written. Raises ConfError with every mistake."""
     try:
-        document = next(yaml.load_all(text, yaml.CSafeLoader), None)  # as upstream: what follows a `...` is not read
+        document = first_document(text)  # as upstream: what follows a `...` is not read
     except yaml.YAMLError as error:
         raise ConfError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict):

@@ -13,6 +13,7 @@ import orjson
 import yaml
 
 from extender.api.errors import UsageError
+from extender.api.yaml_text import CONSTRUCTORS_FAIL_WITH
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -126,7 +127,7 @@ def _read_yaml(source: str, text: str) -> Iterator[tuple[int, object]]:
             number += 1
     except yaml.YAMLError as error:
         raise UsageError(f"{source}: document {number}: not YAML: {_words(error)}") from None
-    except (ValueError, OverflowError, RecursionError) as error:
+    except CONSTRUCTORS_FAIL_WITH as error:
         raise UsageError(f"{source}: document {number}: not YAML: {error}") from None
     finally:
         loader.dispose()

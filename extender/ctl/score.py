@@ -19,7 +19,7 @@ from extender.api.errors import InvalidObject, UsageError
 from extender.api.meta import Json, Kind, key_of, kind_of
 from extender.api.node import Node
 from extender.api.pod import PENDING, RUNNING, Pod
-from extender.api.views import View, decode, view
+from extender.api.views import Metadata, View, decode, view
 from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
 from extender.core.mirror import FOLLOWED, VOLUMES, Mirror
 from extender.core.plugin import TaskClass
@@ -28,6 +28,12 @@ from extender.ctl.loading import Found, load
 
 _OBJECTS = (meta.NAMESPACE, meta.SERVICE, *VOLUMES)  # what a question may hold besides nodes and pods
 _BY_NAME = {kind.name: kind for kind in _OBJECTS}
+
+
+class _Named(View, frozen=True):
+    """What the mirror takes for granted of every object."""
+
+    metadata: Metadata | None = None
 
 
 class Question(View, frozen=True):
@@ -88,6 +94,7 @@ def _cluster_of(question: Question, pod: Pod) -> Mirror:
 
 def _add(mirror: Mirror, kind: Kind, obj: Json) -> None:
     """Let the mirror have an object. Raises InvalidObject where it cannot be read."""
+    view(_Named, obj)
     mirror.apply(kind, "ADDED", obj)
     error = mirror.unreadable.get((kind, key_of(obj)))
     if error is not None:

@@ -117,6 +117,27 @@ def test_a_line_that_is_no_question() -> None:
     assert str(ran.exception) == "--jsonl: 2 of 3 lines are no questions; the answer of each says why"
 
 
+BAD_OBJECT = '{"id": "%s", "nodes": [], "pod": {}, "objects": [{"kind": "Service", "metadata": %s}]}'
+BAD_LINES = {
+    "a map for a name": (BAD_OBJECT % ("x", '{"name": {}}'), "metadata.name: Expected `str`, got `object`"),
+    "a list for a namespace": (BAD_OBJECT % ("x", '{"namespace": []}'), "metadata.namespace: Expected `str`, got `array`"),
+    "a number for metadata": (BAD_OBJECT % ("x", "5"), "metadata: Expected `object | null`, got `int`"),
+    "no end of lists": ("[" * 5000, "nested too deeply"),
+    "no end of maps where nobody looks": ('{"id": "x", "more": ' + '{"a":' * 5000, "nested too deeply"),
+    "no UTF-8": (b'{"id": "\xff"}', "Invalid UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("line", "says"), BAD_LINES.values(), ids=BAD_LINES)
+def test_after_a_bad_line_the_next_one_is_answered(line: str | bytes, says: str) -> None:
+    question = orjson.dumps({"id": "next", "nodes": [node("n1").cpu(1)], "pod": pod()})
+    bad = line if isinstance(line, bytes) else line.encode()
+    ran = CliRunner().invoke(score, ["--jsonl"], input=bad + b"\n" + question)
+    refused, answered = (orjson.loads(each) for each in ran.stdout.splitlines())
+    assert says in refused["error"]
+    assert (answered["id"], answered["filter"]) == ("next", {"n1": {"ok": True}})
+
+
 def test_null_is_as_good_as_absent() -> None:
     """Go writes empty lists and maps as null."""
     on = {**node("n1").cpu(1), "spec": {"taints": None}}

@@ -44,6 +44,14 @@ MISTAKES = {
         'actions: "allocate"\ntiers: [{plugins: [{name: drf, enableHierarchy: true}, {name: proportion}]}]',
         "tiers[0]: proportion and drf with enableHierarchy conflict; leave out one of them",
     ),
+    "a time that is none": (
+        "actions: 2026-13-45T00:00:00Z",
+        "scheduler.conf: not YAML: a value is not what its form or tag says: month must be in 1..12",
+    ),
+    "a tag that does not fit": (
+        "actions: !!bool perhaps",
+        "scheduler.conf: not YAML: a value is not what its form or tag says: ",
+    ),
     "not YAML": ("actions: [", "scheduler.conf: not YAML: while parsing a flow node did not find expected node content in"),
     "metrics that are no map": (GOOD + "\nmetrics: [1]", "scheduler.conf: metrics: must be a map, not [1]"),
     "arguments of an action that are no map": (

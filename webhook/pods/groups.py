@@ -14,6 +14,7 @@ import yaml
 from extender.api.errors import ConfError, Fault
 from extender.api.labels import RESOURCE_GROUP
 from extender.api.meta import Json
+from extender.api.yaml_text import only_document
 from webhook.decode import TEXT, ListOf, decode
 from webhook.shapes import AFFINITY, TEXT_MAP, TEXTS, TOLERATION, Fields
 
@@ -44,7 +45,7 @@ class ResourceGroup:
 def _pairs(fragment: str) -> list[tuple[str, str]]:
     """`key: value` as YAML reads it; nothing where it is something else."""
     try:
-        mapping = yaml.safe_load(fragment)
+        mapping = only_document(fragment)
     except yaml.YAMLError:
         return []
     return [(str(key), str(value)) for key, value in mapping.items()] if isinstance(mapping, dict) else []
@@ -62,7 +63,7 @@ _FILE: Fields = {
 def resource_groups(text: str) -> tuple[ResourceGroup, ...]:
     """The groups of an admission configuration, in the order of the file. Raises ConfError naming every bad field."""
     try:
-        document = yaml.safe_load(text)
+        document = only_document(text)
     except yaml.YAMLError as error:
         raise ConfError(f"admission configuration: not YAML: {error}") from None
     read, faults = decode({} if document is None else document, _FILE)
