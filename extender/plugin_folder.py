@@ -22,7 +22,7 @@ from extender.api.errors import ConfError, PluginError
 from extender.api.meta import Kind
 from extender.core.conf import Action
 from extender.core.plugin import Arguments, Plugin
-from extender.plugin_answers import HOOKS, checked
+from extender.plugin_answers import ASKED, HOOKS, checked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ALIKE = 0.8  # how much a method's name may look like a hook's before it is taken for a slip
@@ -74,6 +74,8 @@ def _add(found: Found, file: Path, taken: Collection[str]) -> Iterator[str]:
         if not isinstance(action, Action) or action.name != name:
             yield f"{file}: ACTION must be an Action of extender.core.conf that is called '{name}', as the file is"
             return
+        if _never_runs(action.run):
+            yield f"{file}: the run of ACTION must be a plain function: one with async or yield would never run"
         found.actions[name] = replace(action, run=guarded(action.run, file), parse=guarded(action.parse, file))
 
 
@@ -91,7 +93,7 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
     """Can it be called with so many arguments by position?"""
     try:
         inspect.signature(function).bind(*range(count))
-    except TypeError:
+    except (TypeError, ValueError):  # no function, other parameters, or one of C that does not tell its own
         return False
     return True
 
@@ -124,8 +126,8 @@ class UserPlugin:
     def parse(self, arguments: Arguments) -> _Parsed:
         try:
             made = guarded(self.new, self.file)(arguments)
-            errors = list(_faults(made, self.file))
-            follows = type(made).follows(made.args) if not errors else ()
+            errors = guarded(lambda: list(_faults(made, self.file)), self.file)()
+            follows = guarded(lambda: checked("follows", type(made).follows)(made.args), self.file)() if not errors else ()
         except PluginError as error:
             errors, follows = [str(error)], ()
         arguments.errors += [f"{arguments.path}: {error}" for error in errors]
@@ -146,16 +148,35 @@ def _faults(made: object, file: Path) -> Iterator[str]:
         yield f"{file}: new(arguments) must answer a Plugin of extender.core.plugin, not {made!r}"
         return
     for name in dir(made):
-        if name.startswith("_") or name in _OWN or not callable(getattr(made, name)):
-            continue
-        if name not in HOOKS:
+        method = getattr(made, name)
+        if name in ASKED and name != "follows":
+            wrong = _unlike(name, method)
+            if wrong is not None:
+                yield f"{file}: {name} must {wrong}"
+        elif callable(method) and not name.startswith("_") and name not in _OWN:
             alike = difflib.get_close_matches(name.lower(), HOOKS, n=1, cutoff=_ALIKE)
             if alike:
                 yield f"{file}: there is no hook '{name}'; did you mean '{alike[0]}'? Methods of your own begin with _"
-            continue
-        wanted = list(inspect.signature(HOOKS[name]).parameters)[1:]
-        if not _takes(getattr(made, name), len(wanted)):
-            yield f"{file}: {name} must take ({', '.join(['self', *wanted])})"
+    if not _takes(type(made).follows, 1) or _never_runs(type(made).follows):
+        yield f"{file}: follows must be a classmethod that takes (cls, args)"
+
+
+def _unlike(name: str, method: object) -> str | None:
+    """What the method must be to be asked as others of its name are; a hook that is None is one that the plugin has not."""
+    if method is None and name in HOOKS:
+        return None
+    if not callable(method):
+        return f"be a method, not {method!r:.40}"
+    if _never_runs(method):
+        return "be a plain method: one with async or yield would never run"
+    wanted = list(inspect.signature(ASKED[name]).parameters)[1:]
+    return None if _takes(method, len(wanted)) else f"take ({', '.join(['self', *wanted])})"
+
+
+def _never_runs(function: object) -> bool:
+    """Calling it only makes something that would have to be run."""
+    kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
+    return any(kind(function) for kind in kinds)
 
 
 class _Guarded:
@@ -167,9 +188,14 @@ class _Guarded:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._plugin, name)
+        if value is None and name in HOOKS:
+            raise AttributeError(name)
         if not callable(value):
             return value
-        return guarded(checked(name, value) if name in HOOKS else value, self._file)
+        if name not in ASKED:
+            return guarded(value, self._file)
+        self.__dict__[name] = method = guarded(checked(name, value), self._file)
+        return method
 
 
 def guarded(function: Callable[..., Any], file: Path) -> Callable[..., Any]:

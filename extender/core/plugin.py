@@ -136,7 +136,7 @@ class Plugin(Generic[A]):
 
     @classmethod
     def follows(cls, args: Any) -> tuple[Kind, ...]:
-        """Kinds of objects that it looks at beside those that are always followed."""
+        """A classmethod: kinds of objects that it looks at beside those that are always followed."""
         del args
         return ()
 

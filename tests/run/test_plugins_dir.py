@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from extender.api.errors import ConfError, PluginError
+from extender.api.meta import Json
 from extender.cli import Options, check_conf
 from extender.core.conf import Conf
+from extender.core.hyper_nodes import HyperNode, Purpose
 from extender.core.scheduling import schedule
-from extender.plugin_answers import HOOKS, checked
+from extender.core.session import Session
+from extender.plugin_answers import ASKED, checked
+from extender.testing.builders import node, podgroup, queue, task
 from extender.vocabulary import BUILT_IN, vocabulary
 from tests.run.conftest import Command
 from tests.run.test_run import job
-from tests.scheduling.points import snapshot
+from tests.scheduling.points import conf_of, snapshot
 
 CONF = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: %s, arguments: {%s}}]}]\n'
 LAST = """
@@ -112,6 +119,10 @@ UNLOADABLE = {
     "an action of another name": (
         "from extender.core.conf import Action\nACTION = Action('yours', print, print)\n", "that is called 'mine'",
     ),
+    "an action that never runs": (
+        "from extender.core.conf import Action\nasync def run(ssn, args): pass\nACTION = Action('mine', run, str)\n",
+        "mine.py: the run of ACTION must be a plain function: one with async or yield would never run",
+    ),
     "something else for an action": ("ACTION = print\n", "mine.py: ACTION must be an Action of extender.core.conf"),
 }  # fmt: skip
 
@@ -153,6 +164,27 @@ USELESS = {
     ),
     "a slip of the pen": (
         PLUGIN % ("    def node_ordr(self, ssn, cls, at): pass", "Mine(None)"), "did you mean 'node_order'?",
+    ),
+    "a number for a hook": (PLUGIN % ("    job_order = 5", "Mine(None)"), "mine.py: job_order must be a method, not 5"),
+    "a number for the beginning": (PLUGIN % ("    open = 5", "Mine(None)"), "mine.py: open must be a method, not 5"),
+    "an end with other parameters": (PLUGIN % ("    def close(self): pass", "Mine(None)"), "close must take (self, ssn)"),
+    "a hook that never runs": (
+        PLUGIN % ("    async def job_ready(self, ssn, job): return True", "Mine(None)"),
+        "mine.py: job_ready must be a plain method: one with async or yield would never run",
+    ),
+    "a beginning that never runs": (
+        PLUGIN % ("    def open(self, ssn): yield", "Mine(None)"), "mine.py: open must be a plain method",
+    ),
+    "kinds that only an instance knows": (
+        PLUGIN % ("    def follows(self, args): return ()", "Mine(None)"),
+        "mine.py: follows must be a classmethod that takes (cls, args)",
+    ),
+    "numbers for kinds": (
+        PLUGIN % ("    @classmethod\n    def follows(cls, args): return (1,)", "Mine(None)"),
+        "mine.py: TypeError: follows answered (1,), not tuple[Kind, ...]",
+    ),
+    "it does not know its arguments": (
+        PLUGIN % ("    def __init__(self): pass", "Mine()"), "mine.py: AttributeError: 'Mine' object has no attribute 'args'",
     ),
 }  # fmt: skip
 
@@ -210,20 +242,167 @@ ANSWERS = {
         "    def job_ready(self, ssn, job): return False\n    def job_pipelined(self, ssn, job): return 'yes'",
         "job_pipelined answered 'yes', not Vote",
     ),
+    "a vote that there is not": (
+        "    def job_ready(self, ssn, job): return False\n    def job_pipelined(self, ssn, job): return 5",
+        "job_pipelined answered 5, not Vote",
+    ),
+    "a node that there is not": (
+        "    def best_node(self, ssn, cls, scores): return -1", "best_node answered -1, which is not the row of a feasible node",
+    ),
+    "a node far beyond": (
+        "    def best_node(self, ssn, cls, scores): return 10**30",
+        f"best_node answered {10**30}, which is not the row of a feasible node",
+    ),
+    "a fraction of a node": ("    def best_node(self, ssn, cls, scores): return 1.0", "best_node answered 1.0, not int | None"),
+    "yes for a node": (
+        "    def best_node(self, ssn, cls, scores): return True",
+        "best_node answered True, which is not the row of a feasible node",
+    ),
+    "an object for a key": (
+        "    def job_order(self, ssn, job): return (1, print)",
+        "job_order answered (1, <built-in function print>), not a number, a string or a tuple of such",
+    ),
+    "an array for a key": (
+        "    def task_order(self, ssn, task): return np.zeros(2)",
+        "task_order answered array([0., 0.]), not a number, a string or a tuple of such",
+    ),
+    "no number for a key": (
+        "    def job_order(self, ssn, job): return float('nan')",
+        "job_order answered nan, not a number, a string or a tuple of such",
+    ),
+    "keys that cannot be compared": (
+        "    def job_order(self, ssn, job): return (0, 'x' if job else 0)",
+        "job_order answered (0, 'x'), which cannot be compared with what it answered before",
+    ),
+    "rows for refusals": (
+        "    def predicate_across(self, ssn, cls): return [99999]", "predicate_across answered [99999], not list[Refusal] | None",
+    ),
+    "refusals of other nodes": (
+        "    def predicate_across(self, ssn, cls): return [Refusal('no', np.ones(2, bool))]",
+        "predicate_across answered an array of shape (2,), not (3,)",
+    ),
+    "numbers for yes and no": (
+        "    def predicate(self, ssn, cls, at): return [Refusal('no', np.zeros(3, int))]",
+        "predicate answered an array of int64, not of yes and no",
+    ),
+    "points that are no numbers": (
+        "    def node_order(self, ssn, cls, at): return np.full(3, np.nan)",
+        "node_order answered points that are no numbers, or beyond 1e+15",
+    ),
+    "words for points": (
+        "    def node_map(self, ssn, cls, at): return np.array(['a', 'b', 'c'])",
+        "node_map answered an array of <U1, not of numbers",
+    ),
+    "a list within points": (
+        "    def batch_node_order(self, ssn, cls, feasible): return Across([0, 0, 0])",
+        "batch_node_order answered an array [0, 0, 0], not of numbers",
+    ),
+    "points without end": (
+        "    def batch_node_order(self, ssn, cls, feasible): return Across(np.full(3, -np.inf))",
+        "batch_node_order answered points that are no numbers, or beyond 1e+15",
+    ),
+    "rows for what comes first": (
+        "    def before_bind(self, ssn, task): return [99999]", "before_bind answered [99999], not list[Prior]",
+    ),
+    "what has no hash": ("    def distinguish(self, ssn, task): return ([],)", "distinguish answered ([],), not Hashable"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "said"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_of_the_wrong_kind_is_said_of_the_plugin(tmp_path: Path, method: str, said: str) -> None:
     """Not of whoever would have worked with it."""
-    text = "import numpy as np\nfrom extender.core.plugin import Refusal\n" + PLUGIN % (method, "Mine(None)")
+    text = "import numpy as np\nfrom extender.core.plugin import Across, Refusal\n" + PLUGIN % (method, "Mine(None)")
     conf = read(tmp_path, "actions: allocate\ntiers: [{plugins: [{name: mine}]}]\n", mine=text)
     with pytest.raises(PluginError) as error:
         schedule(snapshot(), conf, 0.0)
     assert str(error.value) == f"{tmp_path}/plugins/mine.py: TypeError: {said}"
 
 
-@pytest.mark.parametrize("hook", HOOKS)
+FULL = """
+import numpy as np
+from extender.core.plugin import Plugin
+class Mine(Plugin[None]):
+    def best_node(self, ssn, cls, scores):
+        scores[:] = 0.0  # what it does with them is its own
+        return 0
+    def batch_node_order(self, ssn, cls, feasible):
+        feasible[:] = True
+def new(arguments):
+    return Mine(None)
+"""
+
+
+def test_no_plugin_puts_more_on_a_node_than_it_holds(tmp_path: Path) -> None:
+    """The first task takes n0 whole; for the second n0 is not feasible, and to insist on it is a mistake."""
+    conf = read(tmp_path, "actions: allocate\ntiers: [{plugins: [{name: mine}]}]\n", mine=FULL)
+    small: list[Json] = [node("n0").cpu(1), node("n1").cpu(1), queue(), podgroup("g").members(1).phase("Inqueue")]
+    said = r"mine\.py: TypeError: best_node answered 0, which is not the row of a feasible node"
+    for tasks, expected in ((1, contextlib.nullcontext()), (2, pytest.raises(PluginError, match=said))):
+        objects = (*small, *(task(f"g-w-{i}", "g").cpu(1) for i in range(tasks)))
+        with expected:
+            schedule(snapshot(objects), conf, 0.0)
+
+
+ROWS = {
+    "a word": ("preemptable", "x", "preemptable answered 'x', not Sequence[int] | None"),
+    "no numbers": ("reclaimable", np.full(2, np.nan), "reclaimable answered array([nan, nan]), not Sequence[int] | None"),
+    "others": ("unified_evictable", [4, 5], "unified_evictable answered 5, which is none of those that it was given"),
+    "one twice": ("victim_tasks", [4, 4], "victim_tasks answered [4, 4], one of them twice"),
+    "another job": ("target_job", 5, "target_job answered 5, which is none of those that it was given"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("hook", "answer", "said"), ROWS.values(), ids=ROWS)
+def test_rows_must_be_among_those_that_were_given(hook: str, answer: object, said: str) -> None:
+    """The plugin cannot widen them by changing what it is lent."""
+
+    def method(*given: Any) -> object:
+        given[-1].append(5)
+        return answer
+
+    with pytest.raises(TypeError) as error:
+        checked(hook, method)(None, 0, [3, 4])
+    assert str(error.value) == said
+
+
+GRADIENTS = {
+    "a word": ("x", "'x', not Gradient"),
+    "rows": ([99999], "[99999], not Gradient"),
+    "a word in it": (["x"], "['x'], not Gradient"),
+    "of other nodes": ([[HyperNode("r", np.ones(2, bool))]], "a HyperNode with an array of shape (2,), not (3,)"),
+}
+
+
+@pytest.mark.parametrize("hook", ["hyper_node_gradient_for_job", "hyper_node_gradient_for_sub_job"])
+@pytest.mark.parametrize(("answer", "said"), GRADIENTS.values(), ids=GRADIENTS)
+def test_a_gradient_is_lists_of_hyper_nodes(hook: str, answer: object, said: str) -> None:
+    ssn = Session(snapshot(), conf_of([[]]), 0.0, np.random.default_rng(0))
+    with pytest.raises(TypeError) as error:
+        checked(hook, lambda *_: answer)(ssn, 0, ssn.root, Purpose.ALLOCATE)
+    assert str(error.value) == f"{hook} answered {said}"
+    assert checked(hook, lambda *_: [[ssn.root]])(ssn, 0, ssn.root, Purpose.ALLOCATE) == [[ssn.root]]
+
+
+DUE = {"a word": ("'x'", "'x'"), "an array": ("np.zeros(2)", "array([0., 0.])"), "never": ("float('inf')", "inf")}
+
+
+@pytest.mark.parametrize(("answer", "said"), DUE.values(), ids=DUE)
+def test_when_answers_change_is_a_time(pumice: Command, tmp_path: Path, answer: str, said: str) -> None:
+    text = "import numpy as np\n" + PLUGIN % (f"    def next_due(self, ssn): return {answer}", "Mine(None)")
+    files = {"jobs.yaml": job("a", 1), "scheduler.conf": CONF % ("mine", "")}
+    ran = pumice("run", "jobs.yaml", "--conf", "scheduler.conf", "--plugins-dir", folder(tmp_path, mine=text), files=files)
+    assert (ran.status, "Traceback" in ran.err) == (1, False)
+    assert ran.fault == f"{tmp_path}/plugins/mine.py: TypeError: next_due answered {said}, not Time | None"
+
+
+def test_a_hook_that_is_none_is_one_that_the_plugin_has_not(tmp_path: Path) -> None:
+    """As Python does it where a class takes a method of its base away."""
+    text = PLUGIN % ("    tasks_to_ready = job_order = None", "Mine(None)")
+    conf = read(tmp_path, "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: mine}]}]\n", mine=text)
+    assert len(schedule(snapshot(), conf, 0.0).operations) >= 3
+
+
+@pytest.mark.parametrize("hook", ASKED)
 def test_the_answer_of_every_hook_can_be_checked(hook: str) -> None:
     assert checked(hook, lambda: None) is not None
 
