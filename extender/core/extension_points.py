@@ -23,7 +23,7 @@ class Combine(Enum):
     REDUCED = "each plugin's own: rounded down, then normalised by its `node_reduce`; then added up"
     REFUSALS = "any refusal counts"
     VOTE = "a rejection ends it; a permit decides at the end of its tier; all abstain: permitted"
-    VICTIMS = "within a tier only candidates that all deciding plugins give; the first deciding tier decides"
+    VICTIMS = "within a tier only candidates that all deciding plugins give; the first tier that leaves any decides"
     FIRST = "the first answer"
     ALONE = "the first plugin that has the hook decides alone"
     FIRST_TIER_EVERY = "all of the first tier that has the hook"

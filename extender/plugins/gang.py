@@ -1,10 +1,11 @@
-"""gang -- all or nothing: a job runs with its minimum of members or not at all, and never loses members below it.
+"""gang -- all or nothing: a job runs with its minimum of members or not at all, and gives up none below it.
 
     ready      tasks with a node, and pending ones that ask nothing, reach minMember, every role's minTaskMember and
                every policy's minSubGroups
     pipelined  the same with those that are promised room
 
-A sub-job is ready, or pipelined, with subGroupSize of its own tasks.
+A sub-job is ready, or pipelined, with subGroupSize of its own tasks. As in the reference, a later tier whose plugins give victims
+overrules that gang gives none: docs/configuration.md says how to keep gangs whole then.
 The conditions of the PodGroup are written when the session closes (core/closing.py). Source: volcano ed72c7c, plugins/gang."""
 
 from __future__ import annotations
