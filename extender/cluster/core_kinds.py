@@ -233,6 +233,11 @@ def _template_faults(kind: Kind, new: Json) -> list[Fault]:
     if not isinstance(template, dict):
         return [Fault("spec.template", "Required value")]
     faults = pod_rules.spec_faults(template.get("spec"), "spec.template.spec")
+    faults += [
+        Fault(f"spec.volumeClaimTemplates[{i}].metadata.name", "Required value")
+        for i, claim in enumerate(new["spec"].get("volumeClaimTemplates") or ())
+        if not (claim.get("metadata") or {}).get("name")
+    ]
     if kind == BATCH_JOB and (template.get("spec") or {}).get("restartPolicy") not in ("OnFailure", "Never"):
         given = (template.get("spec") or {}).get("restartPolicy", "Always")
         message = f'Unsupported value: "{given}": supported values: "OnFailure", "Never"'

@@ -5,34 +5,36 @@ likewise, when it decodes the request."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from extender.api import meta
+from extender.api.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from extender.api.device import ResourceSlice
 from extender.api.errors import InvalidObject
-from extender.api.meta import (
-    BATCH_JOB,
-    DAEMON_SET,
-    DEPLOYMENT,
-    NODE,
-    PDB,
-    POD,
-    PRIORITY_CLASS,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    SERVICE,
-    STATEFUL_SET,
-    Json,
-    Kind,
-)
+from extender.api.meta import Json, Kind
 from extender.api.node import Node, PodDisruptionBudget, PriorityClass, Service
 from extender.api.pod import Pod, PodSpec
 from extender.api.selectors import LabelSelector
-from extender.api.views import Metadata, View, view
+from extender.api.views import Metadata, Quantities, View, view_as_written
+from extender.api.volume import (
+    ClaimSpec,
+    CsiDriver,
+    CsiNode,
+    CsiStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from extender.cluster import refusals
+
+Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]  # an int32 of which the API server takes none below zero
 
 
 class _Metadata(Metadata, frozen=True):
     generate_name: str = ""
-    finalizers: tuple[str, ...] | None = None
 
 
 class _Envelope(View, frozen=True):
@@ -41,17 +43,65 @@ class _Envelope(View, frozen=True):
     status: dict[str, Any] | None = None
 
 
+class _Data(View, frozen=True):
+    """ConfigMap and Secret."""
+
+    data: dict[str, str] | None = None
+    binary_data: dict[str, str] | None = None
+    string_data: dict[str, str] | None = None
+
+
+class _QuotaSpec(View, frozen=True):
+    hard: Quantities | None = None
+    scopes: tuple[str, ...] | None = None
+
+
+class _Quota(View, frozen=True):
+    spec: _QuotaSpec = _QuotaSpec()
+
+
 class _Template(View, frozen=True):
-    metadata: Metadata = Metadata()
+    metadata: _Metadata = _Metadata()
     spec: PodSpec = PodSpec()
 
 
+class _ClaimTemplate(View, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: ClaimSpec = ClaimSpec()
+
+
+class _Rolling(View, frozen=True):
+    partition: Count | None = None
+    max_unavailable: int | str | None = None
+    max_surge: int | str | None = None
+
+
+class _Strategy(View, frozen=True):
+    type: str = ""
+    rolling_update: _Rolling | None = None
+
+
+class _Ordinals(View, frozen=True):
+    start: Count = 0
+
+
 class _WorkloadSpec(View, frozen=True):
-    replicas: int | None = None
-    parallelism: int | None = None
-    completions: int | None = None
+    """What the workloads of one kind or another have."""
+
+    replicas: Count | None = None
+    parallelism: Count | None = None
+    completions: Count | None = None
+    completion_mode: str | None = None
+    backoff_limit: Count | None = None
+    suspend: bool | None = None
     selector: LabelSelector | None = None
     template: _Template = _Template()
+    strategy: _Strategy | None = None
+    update_strategy: _Strategy | None = None
+    ordinals: _Ordinals | None = None
+    pod_management_policy: str = ""
+    service_name: str = ""
+    volume_claim_templates: tuple[_ClaimTemplate, ...] | None = None
 
 
 class _Workload(View, frozen=True):
@@ -59,7 +109,7 @@ class _Workload(View, frozen=True):
 
 
 class _ControllerSpec(View, frozen=True):
-    replicas: int | None = None
+    replicas: Count | None = None
     selector: dict[str, str] | None = None
     template: _Template = _Template()
 
@@ -70,10 +120,17 @@ class _Controller(View, frozen=True):
     spec: _ControllerSpec = _ControllerSpec()
 
 
+_WORKLOADS = (meta.DEPLOYMENT, meta.REPLICA_SET, meta.STATEFUL_SET, meta.DAEMON_SET, meta.BATCH_JOB)
 _VIEWS: dict[Kind, type[View]] = {
-    POD: Pod, NODE: Node, PRIORITY_CLASS: PriorityClass, PDB: PodDisruptionBudget, SERVICE: Service,
-    **dict.fromkeys((DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, BATCH_JOB), _Workload),
-    REPLICATION_CONTROLLER: _Controller,
+    meta.POD: Pod, meta.NODE: Node, meta.PRIORITY_CLASS: PriorityClass, meta.PDB: PodDisruptionBudget, meta.SERVICE: Service,
+    meta.CONFIG_MAP: _Data, meta.SECRET: _Data, meta.RESOURCE_QUOTA: _Quota,
+    meta.PVC: PersistentVolumeClaim, meta.PV: PersistentVolume, meta.STORAGE_CLASS: StorageClass,
+    meta.VOLUME_ATTACHMENT: VolumeAttachment, meta.CSI_NODE: CsiNode, meta.CSI_DRIVER: CsiDriver,
+    meta.CSI_STORAGE_CAPACITY: CsiStorageCapacity,
+    meta.RESOURCE_CLAIM: ResourceClaim, meta.RESOURCE_CLAIM_TEMPLATE: ResourceClaimTemplate,
+    meta.RESOURCE_SLICE: ResourceSlice, meta.DEVICE_CLASS: DeviceClass,
+    **dict.fromkeys(_WORKLOADS, _Workload),
+    meta.REPLICATION_CONTROLLER: _Controller,
 }  # fmt: skip
 
 
@@ -94,10 +151,10 @@ def readable(kind: Kind, new: Json, old: Json | None = None) -> Json:
 
 def _read(kind: Kind, new: Json, old: Json | None) -> None:
     if old is None or new.get("metadata") is not old["metadata"]:
-        view(_Envelope, new)
+        view_as_written(_Envelope, new)
     read_as = _VIEWS.get(kind)
-    if read_as is not None and (old is None or any(new.get(part) is not old.get(part) for part in ("spec", "status"))):
-        view(read_as, new)
+    if read_as is not None and (old is None or any(new[part] is not old.get(part) for part in new if part != "metadata")):
+        view_as_written(read_as, new)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from extender.api.errors import AlreadyExists, BadRequest, Conflict, Denied, Fault, Invalid, NotFound
+from extender.api.errors import AlreadyExists, BadRequest, Conflict, Denied, Fault, Invalid, InvalidObject, NotFound
 from extender.api.meta import Kind
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
@@ -25,8 +25,9 @@ def no_subresource() -> NotFound:
     return NotFound("the server could not find the requested resource")
 
 
-def unreadable(kind: Kind, why: object) -> BadRequest:
-    return BadRequest(f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {why}')
+def unreadable(kind: Kind, why: InvalidObject) -> BadRequest:
+    said = str(why).removeprefix(f"{why.subject}: ")  # who is told knows which object it is about
+    return BadRequest(f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: {said}')
 
 
 def already_exists(kind: Kind, name: str) -> AlreadyExists:

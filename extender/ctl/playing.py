@@ -101,7 +101,9 @@ def _orphaned(found: Sequence[Found]) -> list[Found]:
 def _without(each: Found, uids: set[str]) -> Found:
     meta = each.manifest["metadata"]
     owners = meta.get("ownerReferences") or []
-    kept = [owner for owner in owners if isinstance(owner, dict) and owner.get("uid") in uids]
+    if not isinstance(owners, list) or not all(isinstance(owner, dict) and isinstance(owner.get("uid"), str) for owner in owners):
+        return each  # the API server says what is wrong with them
+    kept = [owner for owner in owners if owner["uid"] in uids]
     if kept == owners:
         return each
     return replace(each, manifest={**each.manifest, "metadata": {**meta, "ownerReferences": kept}})

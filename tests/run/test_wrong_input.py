@@ -39,6 +39,24 @@ spec:
   - {name: a, replicas: 1, dependsOn: {name: [b]}, template: {spec: {containers: [{name: main, image: app}]}}}
   - {name: b, replicas: 1, dependsOn: {name: [a]}, template: {spec: {containers: [{name: main, image: app}]}}}
 """
+BATCH = """apiVersion: batch/v1
+kind: Job
+metadata: {name: b}
+spec:
+  backoffLimit: %s
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: app}]}}
+"""
+STATEFUL = """apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: s}
+spec:
+  replicas: %s
+  volumeClaimTemplates: [%s]
+  selector: {matchLabels: {app: s}}
+  template: {metadata: {labels: {app: s}}, spec: {containers: [{name: main, image: app}]}}
+"""
+VOLUME = "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {claimRef: %s}"
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {%s: -5}"
 QUEUE = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: %s}\nspec: {parent: %s}\n---\n"
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -47,6 +65,9 @@ CONF = """actions: "enqueue, alocate"
 tiers:
 - plugins: [{name: gang}]
 """
+
+
+TIME = "actions: 2026-13-45T00:00:00Z\n"
 
 
 class Wrong(NamedTuple):
@@ -127,8 +148,79 @@ FILES = {
     "a list of labels to select by": Wrong(
         1,
         DEPLOYMENT % "[app]",
-        'document 1: Deployment d: Deployment in version "v1" cannot be handled as a Deployment: Deployment d: '
+        'document 1: Deployment d: Deployment in version "v1" cannot be handled as a Deployment: '
         "spec.selector.matchLabels: Expected `object | null`, got `array`",
+    ),
+    "a number in quotes": Wrong(
+        1,
+        BATCH % "'3'",
+        'document 1: Job b: Job in version "v1" cannot be handled as a Job: spec.backoffLimit: Expected `int | null`, got `str`',
+    ),
+    "more replicas than an int32 counts": Wrong(
+        1,
+        STATEFUL % (2**31, ""),
+        'document 1: StatefulSet s: StatefulSet in version "v1" cannot be handled as a StatefulSet: '
+        "spec.replicas: Expected `int` <= 2147483647",
+    ),
+    "a claim without a name": Wrong(
+        1,
+        STATEFUL % (1, "{}"),
+        'document 1: StatefulSet s: StatefulSet.apps "s" is invalid: spec.volumeClaimTemplates[0].metadata.name: Required value',
+    ),
+    "nothing for a claim": Wrong(
+        1,
+        STATEFUL % (1, "null"),
+        'document 1: StatefulSet s: StatefulSet in version "v1" cannot be handled as a StatefulSet: '
+        "spec.volumeClaimTemplates[0]: Expected `object`, got `null`",
+    ),
+    "a list for a claim": Wrong(
+        1,
+        STATEFUL % (1, "[]"),
+        'document 1: StatefulSet s: StatefulSet in version "v1" cannot be handled as a StatefulSet: '
+        "spec.volumeClaimTemplates[0]: Expected `object`, got `array`",
+    ),
+    "text for the metadata of a claim": Wrong(
+        1,
+        STATEFUL % (1, "{metadata: data}"),
+        'document 1: StatefulSet s: StatefulSet in version "v1" cannot be handled as a StatefulSet: '
+        "spec.volumeClaimTemplates[0].metadata: Expected `object`, got `str`",
+    ),
+    "a list for whose volume it is": Wrong(
+        1,
+        VOLUME % "[x]",
+        'document 1: PersistentVolume v: PersistentVolume in version "v1" cannot be handled as a PersistentVolume: '
+        "spec.claimRef: Expected `object | null`, got `array`",
+    ),
+    "a map for the name of a claim": Wrong(
+        1,
+        VOLUME % "{name: {}}",
+        'document 1: PersistentVolume v: PersistentVolume in version "v1" cannot be handled as a PersistentVolume: '
+        "spec.claimRef.name: Expected `str`, got `object`",
+    ),
+    "a map for the uid of an owner": Wrong(
+        1,
+        (POD % ("", 1)).replace("{name: p,", "{name: p, ownerReferences: [{apiVersion: v1, kind: Pod, name: o, uid: {}}],"),
+        'document 1: Pod p: Pod in version "v1" cannot be handled as a Pod: '
+        "metadata.ownerReferences[0].uid: Expected `str`, got `object`",
+    ),
+    "a number in a ConfigMap": Wrong(
+        1,
+        CONFIG % "volcano-controller.conf",
+        'document 1: ConfigMap c: ConfigMap in version "v1" cannot be handled as a ConfigMap: '
+        "data[volcano-controller.conf]: Expected `str`, got `int`",
+    ),
+    "a number for what a claim asks": Wrong(
+        1,
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\nspec: {resources: 5}",
+        "document 1: PersistentVolumeClaim c: "
+        'PersistentVolumeClaim in version "v1" cannot be handled as a PersistentVolumeClaim: '
+        "spec.resources: Expected `object`, got `int`",
+    ),
+    "text for the topologies of a class": Wrong(
+        1,
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\nprovisioner: x\nallowedTopologies: zone",
+        'document 1: StorageClass c: StorageClass in version "v1" cannot be handled as a StorageClass: '
+        "allowedTopologies: Expected `array | null`, got `str`",
     ),
     "a List without items": Wrong(1, "apiVersion: v1\nkind: List", "document 1: items: missing"),
     "a fault within a List": Wrong(
@@ -253,6 +345,10 @@ COMMANDS = {
     "a conf with a slip": (
         ("job.yaml", "--conf", "slip.conf"), 1, "slip.conf: actions: unknown action 'alocate'; did you mean 'allocate'?",
     ),
+    "a conf with a time that is none": (
+        ("job.yaml", "--conf", "time.conf"), 1,
+        "time.conf: not YAML: a value is not what its form or tag says: month must be in 1..12",
+    ),
     "a manifest without a conf for --conf": (
         ("job.yaml", "--conf", "job.yaml"), 2,
         "job.yaml: 0 ConfigMaps with a key 'volcano-scheduler.conf'; --conf needs one, or a plain scheduler.conf",
@@ -273,9 +369,15 @@ COMMANDS = {
 @pytest.mark.parametrize(("words", "status", "says"), COMMANDS.values(), ids=COMMANDS)
 def test_a_wrong_command(pumice: Command, words: tuple[str, ...], status: int, says: str) -> None:
     """Where `says` is empty the words are the command line library's own."""
-    ran = pumice("run", *words, files={"job.yaml": JOB, "slip.conf": CONF, "empty/readme.txt": "no manifest"})
+    ran = pumice("run", *words, files={"job.yaml": JOB, "slip.conf": CONF, "time.conf": TIME, "empty/readme.txt": "no manifest"})
     assert (ran.status, ran.out) == (status, "")
     assert ran.fault == says if says else "Error: " in ran.err
+
+
+def test_a_null_in_a_template_counts_as_not_written(pumice: Command) -> None:
+    """As in a Pod: the annotation is left out and the pod runs."""
+    noted = (BATCH % 6).replace("template: {", "template: {metadata: {annotations: {a: null}}, ")
+    assert pumice("run", "f.yaml", files={"f.yaml": noted}).status == 0
 
 
 def test_two_configurations_among_the_manifests(pumice: Command) -> None:
