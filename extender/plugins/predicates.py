@@ -112,9 +112,7 @@ class Predicates(Plugin[PredicatesArgs]):
         if self.args.node_affinity and node_affinity.names(cls.spec) == frozenset():
             return f"plugin NodeAffinity pre-predicates failed {node_affinity.CONFLICT}"
         unusable = self._volumes.problem(cls)
-        if unusable is not None:
-            return f"plugin {unusable.plugin} pre-predicates failed {unusable}"
-        return None
+        return str(unusable) if unusable is not None else None
 
     def predicate(self, ssn: Session, cls: TaskClass, at: At) -> list[Refusal]:
         found = self._found(ssn, cls)

@@ -118,7 +118,6 @@ def test_choice(objects: list[Json], want: dict[str, str]) -> None:
     assert given_to(*binds(session(*TWO_NODES, *objects, *one_pod(*names))).values()) == want
 
 
-
 def room(size: int, on: str) -> Built:
     """That a driver has for volumes of the class FAST."""
     made = Built(meta.CSI_STORAGE_CAPACITY, on).with_("nodeTopology.matchLabels", {labels.HOSTNAME: on})
@@ -159,7 +158,7 @@ def test_place(objects: list[Json], want: list[str]) -> None:
 # --- why a pod waits --------------------------------------------------------------------------------------------------------
 
 REASONS: dict[str, tuple[list[Json], str]] = {
-    "no claim": ([], 'VolumeRestrictions pre-predicates failed persistentvolumeclaim "d" not found'),
+    "no claim": ([], '0/2 nodes are unavailable: 2 persistentvolumeclaim "d" not found.'),
     "no class": ([claim("d").of("")], "(d has no volume, and names no StorageClass that could make one)"),
     "a class that is not there": ([claim("d").of("x")], "(d has no volume, and there is no StorageClass x)"),
     "a volume that comes at once": ([claim("d").of(NOW)], "pod has unbound immediate PersistentVolumeClaims"),
@@ -171,7 +170,7 @@ REASONS: dict[str, tuple[list[Json], str]] = {
         [claim("d").bound_to("a").with_("status.phase", "Lost")],
         'persistentvolumeclaim "d" bound to non-existent persistentvolume "a"',
     ),
-    "a volume that is not there": ([claim("d").bound_to("a")], 'VolumeZone pre-predicates failed persistentvolume "a" not found'),
+    "a volume that is not there": ([claim("d").bound_to("a")], '0/2 nodes are unavailable: 2 persistentvolume "a" not found.'),
     "no volume for it": ([claim("d")], "2 node(s) didn't find available persistent volumes to bind"),
     "a volume elsewhere": ([*bound("d", volume("a").only_on("n9"))], "2 node(s) didn't match PersistentVolume's node affinity"),
     "other zones": ([*bound("d", volume("a").labels({labels.ZONE: "z9"}))], "2 node(s) had no available volume zone"),
