@@ -185,7 +185,7 @@ class Session(Answers):
             count = min(count, hook(self, row, request, count))
             if count <= 0:
                 return 0
-        return int(min([count, *(hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"])]))
+        return max(0, int(min([count, *(hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"])])))
 
     # --- state, changed by Statement only --------------------------------------------------------------------------------
 

@@ -181,6 +181,7 @@ LEAST: dict[str, tuple[list[list[int]], int]] = {
     "nobody is asked": ([], 2),
     "the smallest number": ([[2, 1], [2]], 1),
     "never more than there are": ([[9]], 2),
+    "never fewer than none": ([[-1]], 0),
     "a later tier": ([[2], [0]], 0),
 }
 
