@@ -38,7 +38,7 @@ TEMPLATES: dict[Kind, tuple[str, ...]] = {
     meta.BATCH_CRON_JOB: ("spec", "jobTemplate", "spec", "template"),
 }
 # Kinds that hold a Volcano job, and where its spec is.
-_JOB_SPECS: dict[Kind, tuple[str, ...]] = {
+JOB_SPECS: dict[Kind, tuple[str, ...]] = {
     meta.JOB: ("spec",),
     meta.CRON_JOB: ("spec", "jobTemplate", "spec"),
     meta.JOB_TEMPLATE: ("spec",),
@@ -131,10 +131,10 @@ def _pods(manifest: Json) -> Iterator[tuple[str, Json]]:
         yield "", manifest
     elif kind in TEMPLATES:
         yield ".".join(TEMPLATES[kind]) + ".", _inside(manifest, TEMPLATES[kind])
-    elif kind in _JOB_SPECS:
-        tasks = _inside(manifest, _JOB_SPECS[kind]).get("tasks")
+    elif kind in JOB_SPECS:
+        tasks = _inside(manifest, JOB_SPECS[kind]).get("tasks")
         for i, task in enumerate(tasks if isinstance(tasks, list) else ()):
-            yield f"{'.'.join(_JOB_SPECS[kind])}.tasks[{i}].template.", _inside(task, ("template",))
+            yield f"{'.'.join(JOB_SPECS[kind])}.tasks[{i}].template.", _inside(task, ("template",))
 
 
 def _full(each: Found, name: str = "") -> str:
@@ -149,8 +149,8 @@ def _named(each: Found) -> Iterator[tuple[str, Kind, Any]]:
     if kind == meta.POD or kind in TEMPLATES:
         for prefix, pod in _pods(manifest):
             yield from _pod_names(each, pod, prefix)
-    elif kind in _JOB_SPECS:
-        spec, path = _inside(manifest, _JOB_SPECS[kind]), ".".join(_JOB_SPECS[kind])
+    elif kind in JOB_SPECS:
+        spec, path = _inside(manifest, JOB_SPECS[kind]), ".".join(JOB_SPECS[kind])
         yield f"{path}.queue", meta.QUEUE, spec.get("queue")
         yield f"{path}.priorityClassName", meta.PRIORITY_CLASS, spec.get("priorityClassName")
         for prefix, pod in _pods(manifest):

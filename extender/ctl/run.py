@@ -24,6 +24,7 @@ from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
+from extender.ctl.sizing import check_size
 from extender.ctl.unknown_fields import unknown_fields
 from extender.local import Local
 from extender.vocabulary import vocabulary
@@ -144,6 +145,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     for line in unplayed(found):
         notes.print(f"warning: {line}")
     nodes.check(each for each in found if kind_of(each.manifest) == NODE)
+    check_size(found)
     check_annotations(found)
     check_references(found)
     return arranged(found)

@@ -156,6 +156,32 @@ FILES = {
         BATCH % "'3'",
         'document 1: Job b: Job in version "v1" cannot be handled as a Job: spec.backoffLimit: Expected `int | null`, got `str`',
     ),
+    "more pods than a run takes": Wrong(
+        1,
+        STATEFUL % (10**9, ""),
+        "document 1: StatefulSet s: spec.replicas: 1,000,000,000 pods: a run takes at most 100,000",
+    ),
+    "more pods than a run takes, of all documents": Wrong(
+        1,
+        f"{STATEFUL % (99_999, '')}---\n{POD % ('', 1)}---\n{BATCH % 6}",
+        "document 3: Job b: spec.parallelism: 1 pods after 100,000 of what comes before: a run takes at most 100,000",
+    ),
+    "more pods than a run takes, of the tasks of a job": Wrong(
+        1,
+        JOB.replace("replicas: 1", "replicas: 2000000000"),
+        "document 1: Job train: spec.tasks[0].replicas: 2,000,000,000 pods: a run takes at most 100,000",
+    ),
+    "more completions than a run takes": Wrong(
+        1,
+        BATCH % "6\n  completions: 2000000000",
+        "document 1: Job b: spec.completions: 2,000,000,000 pods: a run takes at most 100,000",
+    ),
+    "more replicas than an int32 counts in a task": Wrong(
+        1,
+        JOB.replace("replicas: 1", f"replicas: {2**31}"),
+        'document 1: Job train: admission webhook "mutatejob.volcano.sh" denied the request: '
+        "spec.tasks[0].replicas: 2147483648 does not fit into 32 bits",
+    ),
     "more replicas than an int32 counts": Wrong(
         1,
         STATEFUL % (2**31, ""),
