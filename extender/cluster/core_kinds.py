@@ -18,6 +18,7 @@ from extender.api.meta import (
     DEPLOYMENT,
     NAMESPACE,
     NODE,
+    PDB,
     POD,
     PRIORITY_CLASS,
     PV,
@@ -96,7 +97,7 @@ def with_defaults(kind: Kind, new: Json, old: Json | None, priority_classes: Cal
 def _spec(new: Json, **defaults: object) -> Json:
     spec = new.get("spec") or {}
     missing = {name: value for name, value in defaults.items() if spec.get(name) is None}
-    return {**new, "spec": {**spec, **missing}} if missing or "spec" not in new else new
+    return {**new, "spec": {**spec, **missing}} if missing or new.get("spec") is None else new
 
 
 def _namespace(new: Json) -> Json:
@@ -151,6 +152,8 @@ _DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
     ),
     PRIORITY_CLASS: lambda new: {"preemptionPolicy": "PreemptLowerPriority", **new},
     SERVICE: lambda new: _spec(new, type="ClusterIP", sessionAffinity="None"),
+    PV: _spec,
+    PDB: _spec,
     PVC: lambda new: _spec(new, volumeMode="Filesystem"),
 }  # fmt: skip
 
@@ -188,6 +191,13 @@ def check(kind: Kind, new: Json, old: Json | None) -> None:
         raise refusals.unreadable(kind, error) from None
     if faults:
         raise refusals.invalid(kind, new["metadata"]["name"], faults)
+
+
+def check_found(kind: Kind, found: Json) -> None:
+    """The same of what a cluster has written: its pods run already, and what custom kinds say of their state is theirs."""
+    if kind != POD:
+        told = {part: value for part, value in found.items() if part != "status"} if is_custom(kind) else found
+        check(kind, told, None)
 
 
 def _faults(kind: Kind, new: Json, old: Json | None) -> list[Fault]:

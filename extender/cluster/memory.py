@@ -203,6 +203,8 @@ class MemoryCluster:
                 except Denied:
                     new = core_kinds.with_defaults(kind, new, new, self._priority_classes)
                 self._give_name(store, new)
+                metadata.check(kind, new)
+                core_kinds.check_found(kind, new)
                 if store.get(key_of(new)) is not None:
                     raise refusals.already_exists(kind, new["metadata"]["name"])
                 stored.append(self._put(store, key_of(new), new, None))

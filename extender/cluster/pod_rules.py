@@ -181,6 +181,11 @@ def spec_faults(spec: object, path: str) -> list[Fault]:
         message = f'Unsupported value: "{spec["restartPolicy"]}": supported values: "Always", "OnFailure", "Never"'
         found.append(Fault(f"{path}.restartPolicy", message))
     found += label_faults(spec.get("nodeSelector"), f"{path}.nodeSelector")
+    found += [
+        Fault(f"{path}.resourceClaims[{i}].name", "Required value")
+        for i, claim in enumerate(spec.get("resourceClaims") or ())
+        if not claim.get("name")
+    ]
     return found + resource_faults(spec.get("overhead"), f"{path}.overhead")
 
 

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from extender.api import meta
-from extender.api.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from extender.api.claim import ClaimSpec as DeviceClaimSpec
+from extender.api.claim import DeviceClass, ResourceClaim
 from extender.api.device import ResourceSlice
 from extender.api.errors import InvalidObject
 from extender.api.meta import Json, Kind
-from extender.api.node import Node, PodDisruptionBudget, PriorityClass, Service
+from extender.api.node import BudgetStatus, Node, PriorityClass, Service
 from extender.api.pod import Pod, PodSpec
 from extender.api.selectors import LabelSelector
 from extender.api.views import Metadata, Quantities, View, view_as_written
@@ -31,6 +32,7 @@ from extender.api.volume import (
 from extender.cluster import refusals
 
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]  # an int32 of which the API server takes none below zero
+Share = int | Annotated[str, Meta(pattern="^[0-9]+%$")]  # so many, or so much of all
 
 
 class _Metadata(Metadata, frozen=True):
@@ -51,13 +53,46 @@ class _Data(View, frozen=True):
     string_data: dict[str, str] | None = None
 
 
+class _Scope(View, frozen=True):
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class _ScopeSelector(View, frozen=True):
+    match_expressions: tuple[_Scope, ...] | None = None
+
+
 class _QuotaSpec(View, frozen=True):
     hard: Quantities | None = None
     scopes: tuple[str, ...] | None = None
+    scope_selector: _ScopeSelector | None = None
 
 
 class _Quota(View, frozen=True):
     spec: _QuotaSpec = _QuotaSpec()
+
+
+class _BudgetSpec(View, frozen=True):
+    selector: LabelSelector | None = None
+    min_available: Share | None = None
+    max_unavailable: Share | None = None
+
+
+class _Budget(View, frozen=True):
+    spec: _BudgetSpec = _BudgetSpec()
+    status: BudgetStatus = BudgetStatus()
+
+
+class _MadeClaim(View, frozen=True):
+    metadata: _Metadata = _Metadata()
+    spec: DeviceClaimSpec = DeviceClaimSpec()
+
+
+class _MadeClaims(View, frozen=True):
+    """ResourceClaimTemplate."""
+
+    spec: _MadeClaim = _MadeClaim()
 
 
 class _Template(View, frozen=True):
@@ -72,8 +107,8 @@ class _ClaimTemplate(View, frozen=True):
 
 class _Rolling(View, frozen=True):
     partition: Count | None = None
-    max_unavailable: int | str | None = None
-    max_surge: int | str | None = None
+    max_unavailable: Share | None = None
+    max_surge: Share | None = None
 
 
 class _Strategy(View, frozen=True):
@@ -122,12 +157,12 @@ class _Controller(View, frozen=True):
 
 _WORKLOADS = (meta.DEPLOYMENT, meta.REPLICA_SET, meta.STATEFUL_SET, meta.DAEMON_SET, meta.BATCH_JOB)
 _VIEWS: dict[Kind, type[View]] = {
-    meta.POD: Pod, meta.NODE: Node, meta.PRIORITY_CLASS: PriorityClass, meta.PDB: PodDisruptionBudget, meta.SERVICE: Service,
+    meta.POD: Pod, meta.NODE: Node, meta.PRIORITY_CLASS: PriorityClass, meta.PDB: _Budget, meta.SERVICE: Service,
     meta.CONFIG_MAP: _Data, meta.SECRET: _Data, meta.RESOURCE_QUOTA: _Quota,
     meta.PVC: PersistentVolumeClaim, meta.PV: PersistentVolume, meta.STORAGE_CLASS: StorageClass,
     meta.VOLUME_ATTACHMENT: VolumeAttachment, meta.CSI_NODE: CsiNode, meta.CSI_DRIVER: CsiDriver,
     meta.CSI_STORAGE_CAPACITY: CsiStorageCapacity,
-    meta.RESOURCE_CLAIM: ResourceClaim, meta.RESOURCE_CLAIM_TEMPLATE: ResourceClaimTemplate,
+    meta.RESOURCE_CLAIM: ResourceClaim, meta.RESOURCE_CLAIM_TEMPLATE: _MadeClaims,
     meta.RESOURCE_SLICE: ResourceSlice, meta.DEVICE_CLASS: DeviceClass,
     **dict.fromkeys(_WORKLOADS, _Workload),
     meta.REPLICATION_CONTROLLER: _Controller,

@@ -235,6 +235,28 @@ FILES = {
         'document 1: ConfigMap c: ConfigMap in version "v1" cannot be handled as a ConfigMap: '
         "data[volcano-controller.conf]: Expected `str`, got `int`",
     ),
+    "a share that is none": Wrong(
+        1,
+        "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: half}",
+        'document 1: PodDisruptionBudget b: PodDisruptionBudget in version "v1" cannot be handled as a PodDisruptionBudget: '
+        "spec.minAvailable: Expected `str` matching regex '^[0-9]+%$'",
+    ),
+    "a number for the scopes of a quota": Wrong(
+        1,
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {scopeSelector: {matchExpressions: [3]}}",
+        'document 1: ResourceQuota q: ResourceQuota in version "v1" cannot be handled as a ResourceQuota: '
+        "spec.scopeSelector.matchExpressions[0]: Expected `object`, got `int`",
+    ),
+    "a cluster's workload without a template": Wrong(
+        1,
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, resourceVersion: '5'}\nspec: {replicas: 1}",
+        'document 1: Deployment d: Deployment.apps "d" is invalid: spec.template: Required value',
+    ),
+    "a cluster's node without a name": Wrong(
+        1,
+        "apiVersion: v1\nkind: Node\nmetadata: {resourceVersion: '5'}\nstatus: {allocatable: {cpu: 1}}",
+        'document 1: Node ...: Node "" is invalid: metadata.name: Required value: name or generateName is required',
+    ),
     "a number for what a claim asks": Wrong(
         1,
         "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\nspec: {resources: 5}",
