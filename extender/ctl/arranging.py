@@ -117,8 +117,8 @@ def unplayed(found: Sequence[Found]) -> Iterator[str]:
         if kind == meta.BATCH_CRON_JOB:
             yield f"{each.where}: {each.subject}: is not played, no job comes of it; write the Job that it would start"
         node = _inside(each.manifest, ("spec",)).get("nodeName") if kind == meta.POD else None
-        if node and node not in there:
-            elsewhere.append(str(node))
+        if isinstance(node, str) and node and node not in there:
+            elsewhere.append(node)
     if elsewhere:
         names = ", ".join(sorted(set(elsewhere))[:3]) + (" ..." if len(set(elsewhere)) > 3 else "")
         yield f"pods on nodes that are not among the manifests ({names}), which go as on any cluster: {len(elsewhere)}"

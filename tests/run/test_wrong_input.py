@@ -229,6 +229,11 @@ FILES = {
         'document 1: Pod p: Pod in version "v1" cannot be handled as a Pod: '
         "metadata.ownerReferences[0].uid: Expected `str`, got `object`",
     ),
+    "a map for the name of a node": Wrong(
+        1,
+        (POD % ("", 1)).replace("spec: {", "spec: {nodeName: {}, "),
+        'document 1: Pod p: Pod in version "v1" cannot be handled as a Pod: spec.nodeName: Expected `str`, got `object`',
+    ),
     "a number in a ConfigMap": Wrong(
         1,
         CONFIG % "volcano-controller.conf",
