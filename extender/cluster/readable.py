@@ -106,9 +106,9 @@ class _ClaimTemplate(View, frozen=True):
 
 
 class _Rolling(View, frozen=True):
-    partition: Count | None = None
-    max_unavailable: Share | None = None
-    max_surge: Share | None = None
+    partition: Count = 0
+    max_unavailable: Share = 1
+    max_surge: Share = 1
 
 
 class _Strategy(View, frozen=True):

@@ -433,6 +433,11 @@ def test_a_null_in_a_template_counts_as_not_written(pumice: Command) -> None:
     assert pumice("run", "f.yaml", files={"f.yaml": noted}).status == 0
 
 
+def test_a_null_for_the_partition_counts_as_not_written(pumice: Command) -> None:
+    rolling = (STATEFUL % (1, "")).replace("spec:\n", "spec:\n  updateStrategy: {rollingUpdate: {partition: null}}\n", 1)
+    assert pumice("run", "f.yaml", files={"f.yaml": rolling}).status == 0
+
+
 def test_two_configurations_among_the_manifests(pumice: Command) -> None:
     """Neither is chosen by chance."""
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {volcano-scheduler.conf: 'actions: \"allocate\"'}\n"
