@@ -14,7 +14,7 @@ import pytest
 import urllib3
 
 from certs.install import Place, keep
-from extender.api.errors import NotFound
+from extender.api.errors import AlreadyExists, NotFound
 from extender.api.labels import RETRY
 from extender.api.meta import (
     COMMAND,
@@ -181,6 +181,10 @@ def test_the_extender_does_all_its_work(
 ) -> None:
     """A gang is let in, planned and bound, its PodGroup told; one that did not fit is told when there is room."""
     del rack  # its node has room for one of the two gangs
+    for queue in of_kind(objects(MANIFESTS / "queues"), "Queue").values():
+        with contextlib.suppress(AlreadyExists):
+            kubernetes.create(QUEUE, queue)
+        kubernetes.patch(QUEUE, key_of(queue), {"status": {"state": "Open"}}, subresource="status")
     (port,) = free_ports(1)
     run(EXTENDER, "--extender-only", f"--extender-address=127.0.0.1:{port}")
     asked = Asked(f"http://127.0.0.1:{port}")
