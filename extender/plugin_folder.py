@@ -37,7 +37,7 @@ class Found:
 
 def load_folder(folder: str, taken: Collection[str]) -> Found:
     """All modules of the folder; those whose name begins with _ are left out. Raises ConfError with every mistake."""
-    place, found, errors = Path(folder), Found(), list[str]()
+    place, found, errors = Path(folder).absolute(), Found(), list[str]()  # as the frames of a traceback name files
     if not place.is_dir():
         raise ConfError(f"--plugins-dir: {folder}: there is no such folder")
     errors += [f"{file}: plugins written in Go cannot be loaded; see docs/plugins.md" for file in sorted(place.glob("*.so"))]

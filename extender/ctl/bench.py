@@ -26,6 +26,7 @@ from extender.core import conf as configuration
 from extender.core.mirror import Mirror
 from extender.core.scheduling import schedule
 from extender.core.snapshot import Snapshot
+from extender.ctl.reading import text_of
 from extender.vocabulary import vocabulary
 
 BENCH_CONF = f"{configuration.DEFAULT}  - name: binpack\n"  # what upstream's chart adds
@@ -237,7 +238,7 @@ def _show(report: Report, output: str) -> None:
 
 
 def _conf(path: str | None, plugins_dir: str) -> configuration.Conf:
-    text = Path(path).read_text() if path else BENCH_CONF
+    text = text_of(path) if path else BENCH_CONF
     return vocabulary(plugins_dir).read(text, path or "built-in configuration")
 
 

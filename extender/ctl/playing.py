@@ -14,6 +14,7 @@ from extender.ctl.progress import Progress
 from extender.local import Local, NotLoaded, Outcome
 
 INTERRUPTED = "interrupted"
+_ARRIVAL = f"metadata.annotations[{labels.ARRIVES_AFTER}]"
 
 
 def play(local: Local, found: Sequence[Found], until: float | str, limit: float, progress: Progress) -> Outcome:
@@ -21,6 +22,9 @@ def play(local: Local, found: Sequence[Found], until: float | str, limit: float,
     found = _orphaned(found)
     times = {id(each): _arrival(each) for each in found}
     last = limit if isinstance(until, str) else until
+    for each in found:
+        if isinstance(until, str) and times[id(each)] >= limit:
+            raise each.refuse(f"{_ARRIVAL}: a run that ends by itself takes {duration.format_duration(limit)} at most; use --until")
     local.start()
     local.settle()
     built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
@@ -41,13 +45,12 @@ def _arrival(each: Found) -> float:
     if each.as_found:
         return 0.0
     text = annotations_of(each.manifest).get(labels.ARRIVES_AFTER, "0")
-    path = f"metadata.annotations[{labels.ARRIVES_AFTER}]"
     try:
-        at = duration.length(text, path)
+        at = duration.length(text, _ARRIVAL)
     except InvalidObject as error:
         raise each.refuse(error) from None
     if not 0 <= at < 1e10:
-        raise each.refuse(f"{path}: '{text}' is not a time after the start")
+        raise each.refuse(f"{_ARRIVAL}: '{text}' is not a time after the start")
     return at
 
 

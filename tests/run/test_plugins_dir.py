@@ -148,9 +148,21 @@ def test_all_that_is_wrong_with_the_folder_is_said_at_once(tmp_path: Path) -> No
     ]
 
 
+def test_a_folder_named_from_here(pumice: Command, tmp_path: Path) -> None:
+    """Its files are told with the line, too."""
+    folder(tmp_path, broken="\n1/0\n")
+    ran = pumice("run", "jobs.yaml", "--plugins-dir", "plugins", files={"jobs.yaml": job("a", 1)})
+    assert (ran.status, ran.fault.endswith("plugins/broken.py:2: ZeroDivisionError: division by zero")) == (1, True)
+
+
 def test_a_folder_that_is_not_there(pumice: Command) -> None:
     ran = pumice("run", "jobs.yaml", "--plugins-dir", "nowhere", files={"jobs.yaml": job("a", 1)})
     assert (ran.status, ran.fault) == (1, "--plugins-dir: nowhere: there is no such folder")
+
+
+def test_a_configuration_of_the_bench_that_is_no_text(pumice: Command) -> None:
+    ran = pumice("bench", "session", "--nodes", "1", "--gangs", "1", "--conf", "bin.conf", files={"bin.conf": b"\xff\xfe"})
+    assert (ran.status, "bin.conf" in ran.fault) == (2, True)
 
 
 USELESS = {

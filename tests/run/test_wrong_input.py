@@ -360,6 +360,11 @@ FILES = {
         JOB.replace("{name: train}", "{name: train, annotations: {pumice.io/arrives-after: soon}}"),
         "document 1: metadata.annotations[pumice.io/arrives-after]: 'soon' is not a duration (such as 300ms, 1.5s, 1h30m)",
     ),
+    "an arrival after the end": Wrong(
+        1,
+        JOB.replace("{name: train}", "{name: train, annotations: {pumice.io/arrives-after: 48h}}"),
+        "document 1: metadata.annotations[pumice.io/arrives-after]: a run that ends by itself takes 24h0m0s at most; use --until",
+    ),
 }
 
 
