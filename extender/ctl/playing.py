@@ -24,7 +24,8 @@ def play(local: Local, found: Sequence[Found], until: float | str, limit: float,
     last = limit if isinstance(until, str) else until
     for each in found:
         if isinstance(until, str) and times[id(each)] >= limit:
-            raise each.refuse(f"{_ARRIVAL}: a run that ends by itself takes {duration.format_duration(limit)} at most; use --until")
+            longest = duration.format_duration(limit)
+            raise each.refuse(f"{_ARRIVAL}: a run that ends by itself takes {longest} at most; use --until")
     local.start()
     local.settle()
     built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
