@@ -89,7 +89,8 @@ class Counting(MemoryCluster):
 
 def test_an_owner_is_read_once_for_all_its_pods(clock: VirtualClock) -> None:
     cluster = Counting(clock)
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main", "image": "example.test/app:1"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     meta = {"name": "web", "namespace": "default", "uid": "u"}
     cluster.load([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}])
     view, before = WatchedView(cluster, clock, []), cluster.asked

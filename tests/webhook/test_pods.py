@@ -29,7 +29,8 @@ GROUP = "podgroup-u-web"
 
 @pytest.fixture
 def workload(memory: MemoryCluster) -> Json:
-    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": {"metadata": {"labels": {"app": "web"}}}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "example.test/app:1"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     meta = {"name": "web", "namespace": "batch", "uid": "u-web",
             "annotations": {"scheduling.volcano.sh/group-min-member": "3", "volcano.sh/sla-waiting-time": "1h"}}  # fmt: skip
     owner: Json = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
