@@ -4,6 +4,7 @@ All are played side by side, each in a namespace of its own, while the first tes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -67,4 +68,18 @@ def test_recorded_story(case: Path, outcomes: dict[str, Outcome]) -> None:
     why = reason(case)
     if why is not None:
         pytest.skip(why)
-    assert outcomes[case.stem].result() == []
+    assert [fault for fault in outcomes[case.stem].result() if not made_once_more(fault)] == []
+
+
+def made_once_more(fault: str) -> bool:
+    """In real time an event may be handled before or after another, so that a pod is made once more than was recorded."""
+    found = re.search(r"\bpods\.\S+: wanted (\S+?)(?:/(\d+))?, is \1/(\d+)$", fault)
+    return found is not None and int(found[3]) == int(found[2] or 1) + 1
+
+
+def test_what_may_differ() -> None:
+    differ = [
+        "afterSteps[0].pods.a-0: wanted Running/2, is Running/3", "afterSteps[0].pods.a-0: wanted Running, is Running/2",
+        "afterSteps[0].pods.a-0: wanted Running/2, is Running/4", "afterSteps[0].pods.a-0: wanted Running/2, is Failed/3",
+    ]  # fmt: skip
+    assert [made_once_more(fault) for fault in differ] == [True, True, False, False]
