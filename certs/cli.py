@@ -125,9 +125,8 @@ def assemble(options: KeepOptions, cluster: Cluster, for_lease: Cluster, clock: 
     lease = Key(options.leader.namespace, options.leader.leader_elect_resource_name)
     registry, health = new_registry(), Health()
     daemon = Daemon(keeper.run, elect(options.leader, lease, for_lease), serve(options.serving, health, registry))
-    health.alive |= {"work": daemon.alive, "loop": keeper.alive}
-    health.ready |= {"shutdown": daemon.stopping, "certificates": keeper.ready}
-    LEADER.make(registry).set_function(lambda: float(daemon.works()))
+    health.alive["loop"], health.ready["certificates"] = keeper.alive, keeper.ready
+    daemon.show(health, LEADER.make(registry))
     return daemon
 
 

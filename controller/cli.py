@@ -225,9 +225,8 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     health = Health()
     servers = serve(options.serving, health, registry)
     daemon = Daemon(controllers.run, elect(options.leader, lease, for_lease or cluster), servers)
-    health.alive["work"] = daemon.alive
-    health.ready |= {"shutdown": daemon.stopping, "informer-sync": controllers.ready}
-    LEADER.make(registry).set_function(lambda: float(daemon.works()))
+    health.ready["informer-sync"] = controllers.ready
+    daemon.show(health, LEADER.make(registry))
     return Assembled(daemon, controllers, servers)
 
 

@@ -193,8 +193,7 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
     loop = Loop(cluster, conf, clock, scheduler_names=options.scheduler_name, default_queue=options.default_queue,
                 decide=after(service, Timed(metrics)) if service else Timed(metrics), carry_out=writes, ours=ours,
                 intake=service.intake if service else None, reservations=service.reservations if service else None)  # fmt: skip
-    events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
-    reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
+    reloads = Reloads(file, metrics, clock, reporter(options, cluster, environ, clock))
     standalone = Standalone(loop, reloads, metrics, clock, pace=Pace(options.schedule_period, options.resource_sync_timeout),
                             holds=holds, dump_folder=options.cache_dump_dir,
                             also=service.use if service else lambda _: None,
@@ -219,9 +218,8 @@ def assemble(options: Options, cluster: Cluster, environ: Mapping[str, str], *, 
         writes.close()
 
     daemon = Daemon(work, election, servers, dumps)
-    health.alive |= {"work": daemon.alive, "loop": standalone.alive}
-    health.ready |= {"shutdown": daemon.stopping, "informer-sync": standalone.ready}
-    metrics[LEADER].set_function(lambda: float(daemon.works()))
+    health.alive["loop"], health.ready["informer-sync"] = standalone.alive, standalone.ready
+    daemon.show(health, metrics[LEADER])
     tell(file, conf)
     return Scheduler(daemon, standalone, servers, extending)
 
@@ -247,15 +245,12 @@ def assemble_extender(options: Options, cluster: Cluster, environ: Mapping[str, 
     service = Service(cluster, conf, clock, options.extender.settings(options.default_queue),
                       ours=share_of(options, environ),
                       hindrance=lambda: "" if election is None or election.holds() else NO_LEADER)  # fmt: skip
-    events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
-    reloads = Reloads(file, metrics, clock, lambda *said: tell_people(cluster, events, Emit(kind, key, *said)))
+    reloads = Reloads(file, metrics, clock, reporter(options, cluster, environ, clock))
     health = Health()
     extending = Extending(options.extender, service, registry, health, clock, reloads.look)
     servers = serve(options.serving, health, registry, debug_pages(options) if options.enable_pprof else None)
     daemon = Daemon(extending.run, election, servers)
-    health.alive["work"] = daemon.alive
-    health.ready["shutdown"] = daemon.stopping
-    metrics[LEADER].set_function(lambda: float(daemon.works()))
+    daemon.show(health, metrics[LEADER])
     tell(file, conf)
     return Extender(daemon, extending, servers)
 
@@ -268,12 +263,18 @@ def ourselves(lease: Key, environ: Mapping[str, str]) -> tuple[Kind, Key]:
     return LEASE, lease
 
 
-def tell_people(cluster: Cluster, events: EventRecorder, emit: Emit) -> None:
-    """An event that cannot be written is no reason to stop."""
-    try:
-        events.emit(cluster, emit)
-    except PumiceError as error:
-        log.warning("an event could not be written", extra=about(reason=emit.reason, error=str(error)))
+def reporter(options: Options, cluster: Cluster, environ: Mapping[str, str], clock: Clock) -> Callable[[str, str, str], None]:
+    """Makes events about the scheduler itself; one that cannot be written is no reason to stop."""
+    events, (kind, key) = EventRecorder(clock, options.component), ourselves(options.lease, environ)
+
+    def report(type: str, reason: str, message: str) -> None:
+        emit = Emit(kind, key, type, reason, message)
+        try:
+            events.emit(cluster, emit)
+        except PumiceError as error:
+            log.warning("an event could not be written", extra=about(reason=reason, error=str(error)))
+
+    return report
 
 
 def debug_pages(options: Options) -> dict[str, Page]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from extender.api.errors import ClusterError, Gone, NotFound, TooManyRequests
+from extender.api.errors import ClusterError, NotFound, TooManyRequests
 from extender.api.meta import (
     DEPLOYMENT,
     PDB,
@@ -26,8 +26,9 @@ from extender.api.meta import (
 from extender.api.selectors import LabelSelector
 from extender.api.views import view
 from extender.cluster.clock import Clock
+from extender.cluster.hearing import Hearing
 from extender.cluster.pod_rules import is_ready, with_condition
-from extender.cluster.port import Cluster, Watch
+from extender.cluster.port import Cluster
 
 Scale = Callable[[str, Json], int | None]
 _SCALABLE = {(kind.api_version, kind.name): kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)}
@@ -116,10 +117,10 @@ class Budgets:
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._watches: list[Watch] = []
+        self._heard = Hearing(cluster, (PDB, POD))
 
     def settle(self) -> None:
-        dirty = self._dirty()
+        dirty = {event.object["metadata"]["namespace"] for _, event in self._heard.events()}
         if not dirty:
             return
         now = format_time(self._clock.now())
@@ -128,16 +129,6 @@ class Budgets:
             if namespace in dirty:
                 status = status_of(budget, self._cluster.list(POD, namespace).objects, self._scale, now)
                 self._cluster.patch(PDB, key_of(budget), {"status": status}, subresource="status")
-
-    def _dirty(self) -> set[str]:
-        if not self._watches:
-            self._watches = [self._cluster.watch(PDB, "0"), self._cluster.watch(POD, "0")]
-        try:
-            events = [event for watch in self._watches for event in watch.poll()]
-        except Gone:
-            self._watches = []
-            return self._dirty()
-        return {event.object["metadata"]["namespace"] for event in events}
 
     def _scale(self, namespace: str, owner: Json) -> int | None:
         kind = _SCALABLE.get((owner["apiVersion"], owner["kind"]))

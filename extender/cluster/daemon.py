@@ -16,9 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
+from prometheus_client import Gauge
+
 from extender.api.errors import PumiceError, UsageError
 from extender.api.meta import Key
 from extender.cluster.clock import Clock, SteadyClock
+from extender.cluster.health import Health
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.lease import Election, Terms, identity
 from extender.cluster.options import ClientOptions, LeaderOptions
@@ -58,6 +61,12 @@ class Daemon:
     def works(self) -> bool:
         """Are we the one who works? For metrics."""
         return self.leading.is_set() and not self._lost()
+
+    def show(self, health: Health, leader: Gauge) -> None:
+        """On the pages of health, and in the metric of who leads."""
+        health.alive["work"] = self.alive
+        health.ready["shutdown"] = self.stopping
+        leader.set_function(lambda: float(self.works()))
 
     def waits_for(self) -> str:
         """Who keeps us from working; "" where nobody does, or it is not known yet."""

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 from extender.api import labels
 from extender.api.duration import length
-from extender.api.errors import Conflict, Gone, InvalidObject, NotFound
+from extender.api.errors import Conflict, InvalidObject, NotFound
 from extender.api.meta import NODE, POD, Json, Key, Time, annotations_of, format_time, key_of, parse_time
 from extender.cluster import container_status
 from extender.cluster.clock import Clock
-from extender.cluster.port import Cluster, Watch
+from extender.cluster.hearing import Hearing
+from extender.cluster.port import Cluster
 
 ORPHAN_SECONDS = 40.0  # kubernetes v1.36.1 pkg/controller/podgc, quarantineTime
 _CODE = re.compile(r"[0-9]{1,3}")
@@ -60,7 +61,6 @@ class Kubelet:
         self._not_ready = tuple(not_ready)
         self._graceful = graceful
         self._orphan_seconds = orphan_seconds
-        self._watches: list[Watch] = []
         self._tasks: list[_Task] = []
         self._numbers = 0
         self._started: dict[str, Time] = {}  # uid -> when it was told to start
@@ -68,6 +68,7 @@ class Kubelet:
         self._ending: set[str] = set()
         self._back_offs: dict[str, _BackOff] = {}  # by uid
         self._nodes: set[str] = set()
+        self._heard = Hearing(cluster, (NODE, POD), self._nodes.clear)
         self._on_node: dict[str, dict[str, Key]] = {}  # node -> the pods bound to it, by uid
         self._addresses = 0
 
@@ -91,18 +92,10 @@ class Kubelet:
     # --- hearing ------------------------------------------------------------------------------------------------------
 
     def _hear(self) -> None:
-        try:
-            if not self._watches:
-                self._watches = [self._cluster.watch(NODE, "0"), self._cluster.watch(POD, "0")]
-            nodes, pods = (watch.poll() for watch in self._watches)
-        except Gone:
-            self._watches, self._nodes = [], set()
-            self._hear()
-            return
-        for event in nodes:
-            self._hear_node(event.type, event.object["metadata"]["name"])
-        for event in pods:
-            if event.type == "DELETED":
+        for kind, event in self._heard.events():
+            if kind == NODE:
+                self._hear_node(event.type, event.object["metadata"]["name"])
+            elif event.type == "DELETED":
                 self._forget(event.object)
             else:
                 self._hear_pod(event.object)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from extender.api.claim import FINALIZER
-from extender.api.errors import Gone
 from extender.api.meta import (
     POD,
     RESOURCE_CLAIM,
@@ -24,7 +23,8 @@ from extender.api.meta import (
 from extender.api.operations import Create, Delete, Operation, Patch, PatchStatus
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock
-from extender.cluster.port import Cluster, Watch
+from extender.cluster.hearing import Hearing
+from extender.cluster.port import Cluster
 from extender.cluster.workloads import pods as p
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"  # on a claim made from a template: which claim of the pod it is
@@ -89,10 +89,10 @@ class ClaimController:
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster, self._clock = cluster, clock
-        self._start_anew()
+        self._heard = Hearing(cluster, _KINDS, self._forget)
+        self._forget()
 
-    def _start_anew(self) -> None:
-        self._watches: dict[Kind, Watch] = {}
+    def _forget(self) -> None:
         self._pods: dict[str, Json] = {}  # by uid; only those with claims
         self._templates: dict[Key, Json] = {}
         self._claims: dict[Key, Json] = {}
@@ -120,15 +120,8 @@ class ClaimController:
 
     def _hear(self) -> bool:
         """Is there anything to look at?"""
-        try:
-            if not self._watches:
-                self._watches = {kind: self._cluster.watch(kind, "0") for kind in _KINDS}
-            for kind, watch in self._watches.items():
-                for event in watch.poll():
-                    self._hear_of(kind, event.object, gone=event.type == "DELETED")
-        except Gone:  # too far behind: begin again
-            self._start_anew()
-            return self._hear()
+        for kind, event in self._heard.events():
+            self._hear_of(kind, event.object, gone=event.type == "DELETED")
         return bool(self._dirty_pods or self._dirty_claims)
 
     def _hear_of(self, kind: Kind, obj: Json, *, gone: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from extender.api.errors import Gone, NotFound
+from extender.api.errors import NotFound
 from extender.api.meta import (
     BATCH_JOB,
     DAEMON_SET,
@@ -24,7 +24,8 @@ from extender.api.meta import (
 from extender.api.operations import Operation
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock
-from extender.cluster.port import Cluster, Watch, WatchEvent
+from extender.cluster.hearing import Hearing
+from extender.cluster.port import Cluster, WatchEvent
 from extender.cluster.workloads.batch import batch_job
 from extender.cluster.workloads.claims import ClaimController
 from extender.cluster.workloads.daemon import daemon_set
@@ -49,7 +50,7 @@ class Workloads:
         self._clock = clock
         self._claims = ClaimController(cluster, clock)
         self._storage = StorageController(cluster, clock)
-        self._watches: dict[Kind, Watch] = {}
+        self._heard = Hearing(cluster, (NODE, *_OWNERS, POD), self._forget)
         self._owned: dict[str, dict[_Ref, Json]] = {}  # uid of the controller -> what it owns
         self._owner_of: dict[str, _Ref] = {}  # uid -> controller
         self._nodes: dict[str, Json] = {}
@@ -96,15 +97,11 @@ class Workloads:
     # --- hearing ------------------------------------------------------------------------------------------------------
 
     def _hear(self) -> None:
-        try:
-            if not self._watches:
-                self._watches = {kind: self._cluster.watch(kind, "0") for kind in (NODE, *_OWNERS, POD)}
-            for kind, watch in self._watches.items():
-                for event in watch.poll():
-                    self._hear_of(kind, event)
-        except Gone:  # too far behind: begin again
-            self._watches, self._owned, self._owner_of, self._nodes = {}, {}, {}, {}
-            self._hear()
+        for kind, event in self._heard.events():
+            self._hear_of(kind, event)
+
+    def _forget(self) -> None:
+        self._owned, self._owner_of, self._nodes = {}, {}, {}
 
     def _hear_of(self, kind: Kind, event: WatchEvent) -> None:
         if kind == NODE:

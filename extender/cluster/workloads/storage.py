@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from extender.api.errors import Gone
 from extender.api.meta import NODE, POD, PV, PVC, STORAGE_CLASS, Json, Key, Kind, key_of, uid_of
 from extender.api.operations import Operation
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock
-from extender.cluster.port import Cluster, Watch
+from extender.cluster.hearing import Hearing
+from extender.cluster.port import Cluster
 from extender.cluster.workloads.volumes import Storage, ephemeral_claims, mounted, sync_claim, sync_volume
 
 K = TypeVar("K")
@@ -21,10 +21,10 @@ class StorageController:
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster, self._clock = cluster, clock
-        self._start_anew()
+        self._heard = Hearing(cluster, _KINDS, self._forget)
+        self._forget()
 
-    def _start_anew(self) -> None:
-        self._watches: dict[Kind, Watch] = {}
+    def _forget(self) -> None:
         self._storage = Storage()
         self._pods: dict[str, Json] = {}  # by uid; only those that mount claims
         self._dirty_pods: dict[str, None] = {}
@@ -61,15 +61,8 @@ class StorageController:
 
     def _hear(self) -> bool:
         """Is there anything to look at?"""
-        try:
-            if not self._watches:
-                self._watches = {kind: self._cluster.watch(kind, "0") for kind in _KINDS}
-            for kind, watch in self._watches.items():
-                for event in watch.poll():
-                    self._hear_of(kind, event.object, gone=event.type == "DELETED")
-        except Gone:  # too far behind: begin again
-            self._start_anew()
-            return self._hear()
+        for kind, event in self._heard.events():
+            self._hear_of(kind, event.object, gone=event.type == "DELETED")
         return bool(self._dirty_pods or self._dirty_claims or self._dirty_volumes)
 
     def _hear_of(self, kind: Kind, obj: Json, *, gone: bool) -> None:
