@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,7 +34,6 @@ CONFIGURATION = Path(__file__).resolve().parents[2] / "manifests" / "kube-schedu
 EXTENDER = "vc-extender"
 GANGS, SIZE, ROOM = 40, 8, 15
 PATIENCE = 120.0
-AT_ONCE = 3.0  # seconds within which the bindings of a gang are written; room that a part waited for would take longer
 
 
 @contextmanager
@@ -112,16 +110,23 @@ def _install(plane: Plane) -> None:
 
 
 class Bindings:
-    """A watch that remembers where each pod was seen, when the members of each gang got their nodes, and how many pods of one
-    CPU each node had at most."""
+    """A watch that remembers where each pod was seen, how many pods of one CPU each node had at most, and how many a cluster
+    with room for `room` of them ever owed: pods that are there, and the members that a gang lacks which has begun.
 
-    def __init__(self, cluster: KubernetesCluster, namespace: str) -> None:
+    A gang that began before there was room for all of it makes `owed` more than `room`, however fast or slow the machine is."""
+
+    def __init__(self, cluster: KubernetesCluster, namespace: str, room: int) -> None:
         self._follower = Follower(cluster, POD)
         self._namespace = namespace
+        self.room = room
+        self.overdrawn = 0  # the most that was owed beyond the room
+        self._excused: set[str] = set()  # gangs that were hit amid their beginning
+        self._lost: set[str] = set()  # nodes
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._there: dict[str, set[str]] = {}  # node -> uids of pods that have not ended
         self.nodes: dict[str, list[str]] = {}  # pod uid -> nodes it was seen on
-        self.times: dict[str, list[float]] = {}  # gang -> when each of its bindings was seen
+        self.gangs: dict[str, int] = {}  # members of each that have got a node
         self.plain: set[str] = set()
         self.most = 0  # pods on one node at the same time
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -133,7 +138,8 @@ class Bindings:
                 pod = event.object
                 on = (pod.get("spec") or {}).get("nodeName")
                 if key_of(pod).namespace == self._namespace and on:
-                    self._count(event.type, pod, on)
+                    with self._lock:
+                        self._count(event.type, pod, on)
         self._follower.close()
 
     def _count(self, event: str, pod: Json, on: str) -> None:
@@ -151,7 +157,19 @@ class Bindings:
         if gang is None:
             self.plain.add(uid)
         else:
-            self.times.setdefault(gang, []).append(time.monotonic())
+            self.gangs[gang] = self.gangs.get(gang, 0) + 1
+        self.overdrawn = max(self.overdrawn, self._owed() - self.room)
+
+    def _owed(self) -> int:
+        missing = sum(max(SIZE - count, 0) for gang, count in self.gangs.items() if gang not in self._excused)
+        return missing + sum(len(pods) for node, pods in self._there.items() if node not in self._lost)
+
+    def lose(self, node: str) -> None:
+        """The node goes, and whoever could bind anything has been killed."""
+        with self._lock:
+            self._lost.add(node)
+            self._excused |= {gang for gang, count in self.gangs.items() if count < SIZE}
+            self.room -= SIZE
 
     def close(self) -> None:
         self._stop.set()
@@ -159,7 +177,7 @@ class Bindings:
 
     @property
     def members(self) -> int:
-        return sum(len(times) for times in self.times.values())
+        return sum(self.gangs.values())
 
 
 def deployment(namespace: str, replicas: int, priority_class: str = "") -> Json:

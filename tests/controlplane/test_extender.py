@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
 import pytest
 
-from extender.api.meta import DEPLOYMENT, NODE, POD, Key, key_of
+from extender.api.meta import DEPLOYMENT, NODE, POD, Key, key_of, uid_of
 from extender.cluster.kubernetes import KubernetesCluster
 from tests.controlplane.daemons import SCHEDULER, Daemons
 from tests.controlplane.extended import (
-    AT_ONCE,
     GANGS,
     PATIENCE,
     ROOM,
@@ -41,15 +39,14 @@ def test_gangs_start_whole_through_kube_scheduler(
 ) -> None:
     """40 gangs and a Deployment compete for room for 15 gangs: all run in the end, none is ever started in part."""
     namespace = new_namespace()
-    bindings = Bindings(kubernetes, namespace)
+    bindings = Bindings(kubernetes, namespace, ROOM * SIZE)
     with closing(bindings), nodes(kubernetes, "x", ROOM), extended(plane):
         create(kubernetes, namespace, GANGS)
         kubernetes.create(DEPLOYMENT, deployment(namespace, 2 * SIZE))
         wait_until(lambda: bindings.members == GANGS * SIZE, "all gangs to be bound", PATIENCE)
         wait_until(lambda: len(bindings.plain) >= 2 * SIZE, "the Deployment to be bound", PATIENCE)
-    assert {len(times) for times in bindings.times.values()} == {SIZE}
+    assert (set(bindings.gangs.values()), bindings.overdrawn) == ({SIZE}, 0)
     assert all(len(nodes) == 1 for nodes in bindings.nodes.values())
-    assert max(max(times) - min(times) for times in bindings.times.values()) < AT_ONCE
 
 
 @pytest.mark.timeout(300)
@@ -58,13 +55,15 @@ def test_what_breaks_in_the_middle_loses_nothing(
 ) -> None:
     """The extender is killed, a node goes, a member is deleted and made again: all gangs run, no pod has two nodes."""
     namespace, gangs = new_namespace(), 12
-    bindings, daemon = Bindings(kubernetes, namespace), Daemon(plane)
+    bindings, daemon = Bindings(kubernetes, namespace, 4 * SIZE), Daemon(plane)
     daemon.start()
     with closing(bindings), closing(daemon), nodes(kubernetes, "y", 4) as names, kube_scheduler(plane, daemon.port):
         create(kubernetes, namespace, gangs)
         wait_until(lambda: bindings.members >= SIZE, "the first gang to start", PATIENCE)
         daemon.kill()
-        killed = time.monotonic()
+        bound = [pod for pod in kubernetes.list(POD, namespace).objects if pod["spec"].get("nodeName")]
+        wait_until(lambda: {uid_of(pod) for pod in bound} <= bindings.nodes.keys(), "the watch to show what was bound")
+        bindings.lose(names[-1])
         kubernetes.delete(NODE, Key("", names.pop()))
         waiting = next(pod for pod in kubernetes.list(POD, namespace).objects if not pod["spec"].get("nodeName"))
         kubernetes.delete(POD, key_of(waiting), grace_seconds=0)
@@ -73,8 +72,7 @@ def test_what_breaks_in_the_middle_loses_nothing(
         daemon.start()
         wait_until(lambda: bindings.members >= gangs * SIZE, "all gangs to be bound", PATIENCE)
     assert all(len(nodes) == 1 for nodes in bindings.nodes.values())
-    whole = [times for times in bindings.times.values() if not min(times) < killed < max(times)]
-    assert max(max(times) - min(times) for times in whole) < AT_ONCE
+    assert bindings.overdrawn == 0
 
 
 class StuckAfter:
@@ -107,7 +105,7 @@ def test_a_gang_that_was_cut_off_amid_its_binds_is_completed(
 ) -> None:
     """kill -9 when three of eight are bound. The others find their room again, though kube-scheduler asks for others first."""
     namespace = new_namespace()
-    bindings, stuck = Bindings(kubernetes, namespace), StuckAfter(3)
+    bindings, stuck = Bindings(kubernetes, namespace, SIZE), StuckAfter(3)
     with ExitStack() as stack:
         stack.enter_context(closing(bindings))
         proxy = stack.enter_context(FaultProxy(plane))
@@ -137,7 +135,7 @@ def test_loop_and_kube_scheduler_share_the_nodes(
     """One vc-scheduler with --extender-address: gangs of its own, gangs of kube-scheduler's and a Deployment compete. All run,
     each gang starts whole, no node ever has more pods than it has room for."""
     namespace, gangs = new_namespace(), 16
-    bindings, daemons = Bindings(kubernetes, namespace), Daemons(plane, kubernetes)
+    bindings, daemons = Bindings(kubernetes, namespace, 5 * SIZE), Daemons(plane, kubernetes)
     (port,) = free_ports(1)
     with closing(bindings), nodes(kubernetes, "b", 5):
         daemons.start(SCHEDULER, f"--extender-address=127.0.0.1:{port}", "--leader-elect=false", "--schedule-period=100ms")
@@ -148,6 +146,5 @@ def test_loop_and_kube_scheduler_share_the_nodes(
             wait_until(lambda: bindings.members == gangs * SIZE, "all gangs to be bound", PATIENCE)
             wait_until(lambda: len(bindings.plain) >= SIZE + 2, "the Deployment to be bound", PATIENCE)
         daemons.forget_all()
-    assert ({len(times) for times in bindings.times.values()}, bindings.most) == ({SIZE}, SIZE)
+    assert (set(bindings.gangs.values()), bindings.most, bindings.overdrawn) == ({SIZE}, SIZE, 0)
     assert all(len(seen) == 1 for seen in bindings.nodes.values())
-    assert max(max(times) - min(times) for times in bindings.times.values()) < AT_ONCE

@@ -8,7 +8,7 @@ import os
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from extender.service import Service, Settings
 from extender.testing.builders import pod, queue
 from tests.controlplane.pki import Authority
 from tests.extending.world import machines
+from tests.noise import GARBAGE, shout
 
 PATIENCE = 20.0
 NAMES = [node["metadata"]["name"] for node in machines(2)]
@@ -85,23 +86,11 @@ def _no_traceback(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert [record.getMessage() for record in caplog.records if record.exc_info or record.levelno >= logging.ERROR] == []
 
 
-GARBAGE = {
-    "noise": os.urandom(4096),
-    "zeros": bytes(100_000),
-    "half a hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    "plain HTTP": b"POST /extender/v1/filter HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
-    "nothing": b"",
-}
-
-
 @pytest.mark.parametrize("noise", GARBAGE.values(), ids=GARBAGE)
 def test_garbage_on_the_tls_port(site: Site, noise: bytes) -> None:
     for _ in range(5):
-        with site.raw() as connection, suppress(OSError):
-            connection.sendall(noise)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65536):
-                pass
+        with site.raw() as connection:
+            shout(connection, noise)
     assert site.works()
 
 

@@ -25,6 +25,7 @@ from extender.api.meta import QUEUE
 from extender.cluster.clock import SystemClock
 from extender.ctl.measuring import webhook
 from tests.controlplane.processes import free_ports
+from tests.noise import GARBAGE, shout
 from tests.webhook.reviews import UID, job, review
 from webhook.metrics import FOLDER
 
@@ -169,24 +170,12 @@ def test_a_client_that_waits_to_be_asked_for_its_body(server: Running) -> None:
             got += connection.recv(65536)
 
 
-GARBAGE = {
-    "noise": os.urandom(4096),
-    "zeros": bytes(100_000),
-    "half a hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n",
-    "nothing": b"",
-}
-
-
 @pytest.mark.parametrize("noise", GARBAGE.values(), ids=GARBAGE)
 def test_garbage_on_the_tls_port(server: Running, noise: bytes) -> None:
     """The connection ends, and others do not notice."""
     for _ in range(10):
-        with server.raw() as connection, suppress(OSError):
-            connection.sendall(noise)
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(65536):
-                pass
+        with server.raw() as connection:
+            shout(connection, noise)
     assert server.ask()[0] == 200
 
 
