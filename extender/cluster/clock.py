@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from extender.api.meta import Time
@@ -18,10 +19,20 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock, but it never goes back: where that is set back, this one goes on at half its pace until the other
+    has caught up. So whoever waits for a time of its own waits twice as long at most, not until an hour has come again."""
+
+    def __init__(self, wall: Callable[[], Time] = time.time, steady: Callable[[], Time] = time.monotonic) -> None:
+        self._wall, self._steady = wall, steady
+        self._lock = threading.Lock()
+        self._shown, self._at = wall(), steady()
 
     def now(self) -> Time:
-        return time.time()
+        with self._lock:
+            at = self._steady()
+            self._shown = max(self._wall(), self._shown + (at - self._at) / 2)
+            self._at = at
+            return self._shown
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(seconds, 0.0))
