@@ -2,11 +2,11 @@
 
 routes.py    the table: path, kind, operations, shape, handler          admission.py  request > verdict; the port's Admission
 verdict.py   Allow, Deny, Fault and the JSON Patch between two objects   settings.py   the flags, frozen
-decode.py    raw JSON against a shape: wrong types become faults         shapes.py     the shapes of all kinds
-checks.py    names, labels, ranges, amounts: tables of small checks      view.py       queues and namespaces, read only
+shapes.py    the shapes of our kinds                                     view.py       queues and namespaces, read only
 destination.py graph.py   what jobs and groups, jobs and flows have in common
 jobs/ pods/ podgroups/ queues/ jobflows/ cronjobs/ hypernodes/    mutate.py and validate.py of each: path = URL
-pods/template/            what Kubernetes says about a pod template
+extender/api has what admission shares with the embedded API server: decode.py (raw JSON against a shape: wrong types become
+faults), checks.py (names, labels, ranges, amounts: tables of small checks), pod_template/ (what Kubernetes says of a pod).
 
 Served by vc-webhook-manager (cli.py):
 review.py     AdmissionReview v1: bytes > question, verdict > bytes      app.py        the routes over HTTP (Flask)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from extender.api.decode import decode
 from extender.api.errors import Denied, Fault
 from extender.api.meta import Json
 from extender.api.operations import Operation
 from extender.cluster.patches import json_patch
 from extender.cluster.port import AdmissionRequest, Reader
-from webhook.decode import decode
 from webhook.routes import DELETE, ROUTES, Route
 from webhook.settings import Settings
 from webhook.verdict import Allow, Deny, Verdict

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from extender.api.checks import Faults
 from extender.api.errors import Fault
 from extender.api.meta import Json
-from webhook.checks import Faults
 from webhook.view import ClusterView
 
 

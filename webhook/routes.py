@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from extender.api import shapes as pod_shapes
 from extender.api.errors import ConfError, nearest
 from extender.api.meta import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, NAMESPACE, POD, POD_GROUP, QUEUE, Kind
 from extender.cluster.port import AdmissionRequest
@@ -38,7 +39,7 @@ class Route:
     name: str
     kind: Kind
     operations: tuple[str, ...]
-    shape: shapes.Fields = field(repr=False)
+    shape: pod_shapes.Fields = field(repr=False)
     handler: Handler
     reads: tuple[Kind, ...] = ()
     other_operations: str = "refused"  # or "allowed"
@@ -59,8 +60,8 @@ ROUTES: tuple[Route, ...] = (
     Route("/queues/mutate", "mutatequeue.volcano.sh", QUEUE, (CREATE,), shapes.QUEUE, queues_mutate.mutate),
     Route("/queues/validate", "validatequeue.volcano.sh", QUEUE, (CREATE, UPDATE, DELETE), shapes.QUEUE,
           queues_validate.validate, (QUEUE,)),
-    Route("/pods/mutate", "mutatepod.volcano.sh", POD, (CREATE,), shapes.POD, pods_mutate.mutate, (NAMESPACE,)),
-    Route("/pods/validate", "validatepod.volcano.sh", POD, (CREATE,), shapes.POD, pods_validate.validate),
+    Route("/pods/mutate", "mutatepod.volcano.sh", POD, (CREATE,), pod_shapes.POD, pods_mutate.mutate, (NAMESPACE,)),
+    Route("/pods/validate", "validatepod.volcano.sh", POD, (CREATE,), pod_shapes.POD, pods_validate.validate),
     Route("/jobflows/validate", "validatejobflow.volcano.sh", JOB_FLOW, (CREATE, UPDATE), shapes.JOB_FLOW,
           jobflows_validate.validate),
     Route("/cronjobs/validate", "validatecronjob.volcano.sh", CRON_JOB, (CREATE, UPDATE), shapes.CRON_JOB,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from extender.api import shapes as pod_shapes
+from extender.api.decode import decode
 from extender.api.errors import NotFound
 from extender.api.meta import NAMESPACE, QUEUE, Json, Key, Kind, uid_of
 from extender.cluster.port import Reader
 from webhook import shapes
-from webhook.decode import decode
 
 
 class ClusterView(Protocol):
@@ -51,7 +52,7 @@ class ReaderView:
             found = self._reader.get(NAMESPACE, Key("", name))
         except NotFound:
             return None
-        return as_dict(found, shapes.NAMESPACE)
+        return as_dict(found, pod_shapes.NAMESPACE)
 
     def owner(self, kind: Kind, key: Key, uid: str) -> Json | None:
         try:
@@ -67,7 +68,7 @@ class ReaderView:
         return self._queues
 
 
-def as_dict(obj: Json, shape: shapes.Fields) -> Json:
+def as_dict(obj: Json, shape: pod_shapes.Fields) -> Json:
     """The readable part of a stored object."""
     read: Json = decode(obj, shape)[0]
     return read

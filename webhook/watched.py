@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from extender.api import shapes as pod_shapes
 from extender.api.errors import ClusterError, NotFound
 from extender.api.meta import NAMESPACE, QUEUE, Json, Key, Kind, Time, key_of, uid_of
 from extender.cluster.clock import Clock
@@ -23,7 +24,7 @@ from webhook.view import as_dict
 POLL_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # after a failure; doubled each time, with jitter
 OWNERS_KEPT, OWNER_SECONDS = 1024, 10.0
-_SHAPES: Mapping[Kind, shapes.Fields] = {QUEUE: shapes.QUEUE, NAMESPACE: shapes.NAMESPACE}
+_SHAPES: Mapping[Kind, pod_shapes.Fields] = {QUEUE: shapes.QUEUE, NAMESPACE: pod_shapes.NAMESPACE}
 
 log = logging.getLogger(__name__)
 

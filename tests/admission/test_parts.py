@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 
+from extender.api.decode import decode, differences
 from extender.api.errors import ConfError, Denied
 from extender.api.meta import JOB, NAMESPACE, POD_GROUP, QUEUE, Json, Key
 from extender.api.operations import Delete
+from extender.api.shapes import REQUIRED
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import AdmissionRequest
 from webhook import admission, shapes
 from webhook.admission import WebhookAdmission
 from webhook.cronjobs.schedule import schedule_fault
-from webhook.decode import decode, differences
 from webhook.graph import cycle
 from webhook.pods.groups import resource_groups
 from webhook.routes import BY_PATH, ROUTES, Route, enabled_paths
@@ -84,8 +85,8 @@ CHANGES = {
     "a zero is a missing number": ({"spec": {"weight": 0}}, {"spec": {}}, []),
     "false is not missing where it matters": ({"spec": {"reclaimable": False}}, {"spec": {}}, ["spec.reclaimable"]),
     "the deepest field is named": ({"spec": {"affinity": {"nodeGroupAffinity": {}}}},
-                                   {"spec": {"affinity": {"nodeGroupAffinity": {shapes.REQUIRED: ["a"]}}}},
-                                   [f"spec.affinity.nodeGroupAffinity.{shapes.REQUIRED}"]),
+                                   {"spec": {"affinity": {"nodeGroupAffinity": {REQUIRED: ["a"]}}}},
+                                   [f"spec.affinity.nodeGroupAffinity.{REQUIRED}"]),
     "none of a resource is not its absence": ({"spec": {"deserved": {"cpu": "0"}}}, {"spec": {}}, ["spec.deserved.cpu"]),
 }  # fmt: skip
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from extender.api.decode import ListOf, MapOf, Maybe, Scalar, Shape
 from extender.api.meta import Json, Key, Kind
 from extender.cluster.port import AdmissionRequest
 from webhook.admission import answer
-from webhook.decode import ListOf, MapOf, Maybe, Scalar, Shape
 from webhook.pods.groups import ResourceGroup
 from webhook.routes import BY_PATH, ROUTES, Route
 from webhook.settings import Settings
@@ -42,7 +42,7 @@ def test_nothing_to_patch_between_equals(document: Json) -> None:
 # --- handlers on objects of the right shape with wrong parts ------------------------------------------------------------------
 WORDS = ["", "a", "default", "root", "org", "-", "Bad_", "1", "500m", "-1", "1h", "@every x", "nvidia.com/gpu", "x" * 70,
          "a/b/c", "Exists", "In",
-         "mpi", "*", "PodFailed", "RestartJob", "none", "restricted", "[a", "\\", "\x00", "٣", "1e400", "1e99999999"]
+         "mpi", "*", "PodFailed", "RestartJob", "none", "restricted", "[a", "\\", "\x00", "٣", "1e400", "1e99999999"]  # fmt: skip
 JUNK: list[Any] = [None, True, 0, -1, 2**31, 2**70, 1.5, float(2**80), [], [None], [[]], {}, {"a": None}, {"": {"": 1}}, [1, "a"]]
 SETTINGS = Settings(
     resource_groups=(ResourceGroup("g", "", ("a: b",), "volcano", {"a": "b"}, ({"key": "k", "operator": "Exists"},)),),

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from extender.api.decode import decode
 from extender.api.meta import Json, Key, Kind
 from extender.cluster.port import AdmissionRequest
 from webhook.admission import answer
-from webhook.decode import decode
 from webhook.routes import BY_PATH
 from webhook.settings import Settings
 from webhook.shapes import QUEUE

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from extender.api.decode import decode
 from extender.api.meta import Json
-from webhook.decode import decode
-from webhook.pods.template.pod import template_faults
+from extender.api.pod_template.pod import template_faults
 from webhook.shapes import TASK
 
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("pod_templates.jsonl").read_text().splitlines()]

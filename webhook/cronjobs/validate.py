@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import zoneinfo
 
+from extender.api.checks import Faults, qualified_name
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import Faults, qualified_name
 from webhook.cronjobs.schedule import schedule_fault
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict

@@ -5,11 +5,11 @@ refused."""
 
 from __future__ import annotations
 
+from extender.api.checks import Faults, selector_faults
 from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import Json
 from extender.api.pattern import pattern
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import Faults, selector_faults
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView

@@ -4,10 +4,10 @@ Difference from volcano ed72c7c: two flows of one name are refused (there the se
 
 from __future__ import annotations
 
+from extender.api.checks import Faults, repeated
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import Faults, repeated
 from webhook.graph import cycle, edges
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict

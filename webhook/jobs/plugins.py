@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from extender.api.checks import Faults
 from extender.api.errors import Fault, nearest
 from extender.api.job_plugins import MPI, PLUGINS, RAY, Flags, parse_flags
 from extender.api.meta import Json
-from webhook.checks import Faults
 
 _ROLES: Mapping[str, tuple[str, Flags]] = {"mpi": ("master", MPI), "ray": ("head", RAY)}  # the role it needs, its flags
 

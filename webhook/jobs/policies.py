@@ -5,9 +5,9 @@ checked too (upstream lets internal actions through there)."""
 
 from __future__ import annotations
 
+from extender.api.checks import Faults, apply, one_of
 from extender.api.errors import Fault
 from extender.api.meta import Json
-from webhook.checks import Faults, apply, one_of
 
 ANY = "*"
 EVENTS = (ANY, "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")

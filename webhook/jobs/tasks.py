@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from extender.api import quantity
+from extender.api.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated
 from extender.api.errors import Fault
 from extender.api.meta import Json
-from webhook.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated
+from extender.api.pod_template.pod import template_faults
 from webhook.destination import topology_faults
 from webhook.graph import cycle, edges
 from webhook.jobs.policies import policy_faults
-from webhook.pods.template.pod import template_faults
 
 
 def task_faults(job_name: str, tasks: list[Json], path: str) -> Faults:

@@ -4,12 +4,12 @@ Source: volcano ed72c7c, webhooks/admission/jobs/validate/admit_job.go. Every fa
 
 from __future__ import annotations
 
+from extender.api.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated, required
+from extender.api.decode import differences
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
 from webhook import shapes
-from webhook.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated, required
-from webhook.decode import differences
 from webhook.destination import open_queue_faults, topology_faults
 from webhook.jobs.plugins import plugin_faults
 from webhook.jobs.policies import policy_faults

@@ -5,10 +5,10 @@ Differences from volcano ed72c7c: two subgroups of one name and negative minimum
 from __future__ import annotations
 
 from extender.api import quantity
+from extender.api.checks import Faults, repeated
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import Faults, repeated
 from webhook.destination import open_queue_faults, topology_faults
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict

@@ -11,12 +11,12 @@ from typing import Any
 
 import yaml
 
+from extender.api.decode import TEXT, ListOf, decode
 from extender.api.errors import ConfError, Fault
 from extender.api.labels import RESOURCE_GROUP
 from extender.api.meta import Json
+from extender.api.shapes import AFFINITY, TEXT_MAP, TEXTS, TOLERATION, Fields
 from extender.api.yaml_text import only_document
-from webhook.decode import TEXT, ListOf, decode
-from webhook.shapes import AFFINITY, TEXT_MAP, TEXTS, TOLERATION, Fields
 
 
 @dataclass(frozen=True, slots=True)

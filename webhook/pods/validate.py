@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from extender.api.checks import Faults
 from extender.api.errors import Fault
 from extender.api.labels import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import Faults
 from webhook.settings import Settings
 from webhook.verdict import Allow, Verdict, verdict
 from webhook.view import ClusterView

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from extender.api import quantity
+from extender.api.checks import is_extended
 from extender.api.meta import Json
-from webhook.checks import is_extended
 
 Amounts = Mapping[str, int]
 

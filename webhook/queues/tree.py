@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from extender.api import quantity
+from extender.api.checks import Faults
 from extender.api.errors import Fault
 from extender.api.meta import Json
-from webhook.checks import Faults
 from webhook.queues.amounts import Amounts, amounts, field_path, shown, total
 from webhook.settings import Settings
 from webhook.view import ClusterView

@@ -10,16 +10,16 @@ import math
 import re
 
 from extender.api import quantity
+from extender.api.checks import Faults, amount_fault
+from extender.api.decode import differences
 from extender.api.errors import Fault
 from extender.api.labels import HIERARCHY, HIERARCHY_WEIGHTS
 from extender.api.meta import Json
+from extender.api.shapes import QUANTITIES
 from extender.cluster.port import AdmissionRequest
-from webhook.checks import Faults, amount_fault
-from webhook.decode import differences
 from webhook.queues.amounts import field_path, resources
 from webhook.queues.tree import ROOT, Tree, allocated_pods, fit_faults, lost_faults, name_of, parent_faults, parent_of
 from webhook.settings import Settings
-from webhook.shapes import QUANTITIES
 from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from extender.api.errors import Fault
-from extender.api.meta import Json
-from webhook.checks import (
+from extender.api.checks import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     Check,
@@ -27,11 +25,13 @@ from webhook.checks import (
     repeated,
     required,
 )
-from webhook.pods.template.containers import PodFacts, container_lists_faults
-from webhook.pods.template.placement import affinity_faults, spread_faults, toleration_faults
-from webhook.pods.template.resources import amounts_faults, huge_page_faults, pod_resource_faults
-from webhook.pods.template.security import pod_security_faults
-from webhook.pods.template.volumes import volume_faults
+from extender.api.errors import Fault
+from extender.api.meta import Json
+from extender.api.pod_template.containers import PodFacts, container_lists_faults
+from extender.api.pod_template.placement import affinity_faults, spread_faults, toleration_faults
+from extender.api.pod_template.resources import amounts_faults, huge_page_faults, pod_resource_faults
+from extender.api.pod_template.security import pod_security_faults
+from extender.api.pod_template.volumes import volume_faults
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _GRACE_SECONDS = 30  # what Kubernetes fills in

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from extender.api.errors import Fault
-from extender.api.meta import Json
-from webhook.checks import (
+from extender.api.checks import (
     DNS_SUBDOMAIN,
     ID,
     SYSCTL_NAME,
@@ -23,6 +21,8 @@ from webhook.checks import (
     repeated,
     required,
 )
+from extender.api.errors import Fault
+from extender.api.meta import Json
 
 _PROFILES = {"seccompProfile": ("Localhost", "RuntimeDefault", "Unconfined"),
              "appArmorProfile": ("Localhost", "RuntimeDefault", "Unconfined")}  # fmt: skip

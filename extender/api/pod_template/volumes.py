@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from extender.api import quantity
-from extender.api.errors import Fault
-from extender.api.meta import Json
-from webhook.checks import (
+from extender.api.checks import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     FILE_MODE,
@@ -34,7 +32,9 @@ from webhook.checks import (
     required,
     selector_faults,
 )
-from webhook.shapes import VOLUME_SOURCES
+from extender.api.errors import Fault
+from extender.api.meta import Json
+from extender.api.shapes import VOLUME_SOURCES
 
 _HOST_PATH_TYPES = one_of("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
 _PARTITION, _LUN = between(0, 255), between(0, 255)

@@ -8,9 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from extender.api.errors import Fault
-from extender.api.meta import Json
-from webhook.checks import (
+from extender.api.checks import (
     CONFIG_KEY,
     DNS_LABEL,
     DNS_SUBDOMAIN,
@@ -31,9 +29,11 @@ from webhook.checks import (
     repeated,
     required,
 )
-from webhook.pods.template.resources import resource_faults
-from webhook.pods.template.security import container_security_faults
-from webhook.pods.template.volumes import ENV_FIELDS, field_reference_faults, mount_faults, resource_reference_faults
+from extender.api.errors import Fault
+from extender.api.meta import Json
+from extender.api.pod_template.resources import resource_faults
+from extender.api.pod_template.security import container_security_faults
+from extender.api.pod_template.volumes import ENV_FIELDS, field_reference_faults, mount_faults, resource_reference_faults
 
 _CONTAINER: Mapping[str, Check] = {
     "name": optional(DNS_LABEL),

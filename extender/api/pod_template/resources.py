@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from extender.api import quantity
+from extender.api.checks import DNS_LABEL, Check, Faults, amount_fault, is_extended, is_native, qualified_name
 from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import Json
-from webhook.checks import DNS_LABEL, Check, Faults, amount_fault, is_extended, is_native, qualified_name
 
 _HUGE = "hugepages-"
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")

@@ -4,9 +4,7 @@ Source: kubernetes v1.36.1, validation.go, validateAffinity, ValidateTolerations
 
 from __future__ import annotations
 
-from extender.api.errors import Fault
-from extender.api.meta import Json
-from webhook.checks import (
+from extender.api.checks import (
     DNS_LABEL,
     DNS_SUBDOMAIN,
     LABEL_VALUE,
@@ -21,7 +19,9 @@ from webhook.checks import (
     requirement_faults,
     selector_faults,
 )
-from webhook.shapes import PREFERRED, REQUIRED
+from extender.api.errors import Fault
+from extender.api.meta import Json
+from extender.api.shapes import PREFERRED, REQUIRED
 
 _WEIGHT = between(1, 100)
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
