@@ -30,6 +30,7 @@ PATIENCE = 10.0  # seconds of waiting between the attempts of one request, all i
 _STATUS_ATTEMPTS = 5  # at a status that others write at the same time
 _BACKOFF = Backoff(first=0.1, longest=5.0)
 _AGAIN = frozenset({500, 502, 503, 504})  # the server is in trouble; what became of the request is unknown
+_SHOWN = 200  # bytes of an answer that is none
 _JSON, _MERGE, _STEPS = "application/json", "application/merge-patch+json", "application/json-patch+json"
 
 Errors = list[ClusterError]
@@ -186,7 +187,7 @@ class KubernetesCluster:
         self._unreachable = None
         if answer.status >= 300:
             raise error_of(answer.status, answer.body, answer.headers)
-        decoded: Json = orjson.loads(answer.body)
+        decoded = _object_in(answer.body)
         return without_managed_fields(decoded) if "metadata" in decoded else decoded
 
     def _pause(self, call: _Call, error: ClusterError, attempt: int) -> float | None:
@@ -206,8 +207,10 @@ class KubernetesCluster:
         path, proceed = _collection(kind, namespace), query
         while True:
             page = self._ask(_Call("GET", _with(path, proceed)))
+            meta = page.get("metadata") or {}
+            if "resourceVersion" not in meta:
+                raise Lost(f"what answers for the API server at {self._connection.host} does not know lists of {kind.plural}")
             objects += [_named(kind, without_managed_fields(obj)) for obj in page.get("items") or ()]
-            meta = page["metadata"]
             if not meta.get("continue"):
                 return Listing(objects, meta["resourceVersion"])
             proceed = {**query, "continue": meta["continue"]}
@@ -266,6 +269,17 @@ def _delete_options(uid: str, grace_seconds: int | None) -> Json:
 def _named(kind: Kind, obj: Json) -> Json:
     """The object saying what it is, as items of a list do not and callers need not."""
     return {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+
+
+def _object_in(body: bytes) -> Json:
+    """Raises Lost: a proxy's page with status 200 tells nothing about what became of the request."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise Lost(f"the answer is not an API server's: {body[:_SHOWN].decode('utf-8', 'replace')!r}")
+    return found
 
 
 def _encoded(obj: Json) -> bytes:

@@ -30,6 +30,7 @@ OPEN_SECONDS = (300, 600)  # how long the server is asked to keep one connection
 SILENCE = 60.0  # seconds beyond that after which a connection that brings nothing is given up
 _BACKOFF = Backoff(first=0.2, longest=30.0)
 _CHUNK = 65536
+_SHOWN = 200  # bytes of a line that is no event
 _CLOSING = 5.0  # seconds that `close` waits for the thread
 
 log = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ class RemoteWatch:
             if not self._closed.is_set():
                 for lines in _lines(response):
                     self._take_in(lines)
-        except (urllib3.exceptions.HTTPError, orjson.JSONDecodeError) as error:  # a connection that is cut may bring rubbish
+        except (urllib3.exceptions.HTTPError, ValueError) as error:  # a connection that is cut may bring rubbish
             if not self._closed.is_set():
                 log.info("the watch on %s broke: %s", self._name, error)
         finally:
@@ -123,12 +124,11 @@ class RemoteWatch:
     def _take_in(self, lines: list[bytes]) -> None:
         events: list[WatchEvent] = []
         for line in lines:
-            event = orjson.loads(line)
-            kind, obj = event["type"], event["object"]
+            kind, obj = _event(line)
             if kind == "ERROR":
                 self._put(events)
                 raise error_of_status(obj)
-            self._version = obj["metadata"]["resourceVersion"]
+            self._version = _version(obj)
             if kind != "BOOKMARK":
                 events.append(WatchEvent(kind, without_managed_fields(obj)))
         self._put(events)
@@ -152,6 +152,22 @@ def without_managed_fields(obj: Json) -> Json:
     """They are as large as the rest of an object, and nobody here reads them; a write without them changes nothing about them."""
     obj["metadata"].pop("managedFields", None)
     return obj
+
+
+def _event(line: bytes) -> tuple[str, Json]:
+    """Type and object. Raises ValueError for what no API server says."""
+    event = orjson.loads(line)
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise ValueError(f"no event: {line[:_SHOWN]!r}")
+    return str(event.get("type")), event["object"]
+
+
+def _version(obj: Json) -> str:
+    """Raises ValueError for an object that has none."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
+        raise ValueError("an object without metadata.resourceVersion")
+    return str(metadata["resourceVersion"])
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[list[bytes]]:

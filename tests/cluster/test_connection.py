@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 import yaml
@@ -11,7 +12,7 @@ from kubernetes.config import incluster_config
 from extender.api.errors import ConfError, Unavailable
 from extender.api.meta import POD
 from extender.cluster.clock import VirtualClock
-from extender.cluster.connection import Connection, loader
+from extender.cluster.connection import Answer, Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
 
 
@@ -109,3 +110,28 @@ def test_in_an_outage_nobody_waits_anew() -> None:
     with pytest.raises(Unavailable):
         cluster.list(POD)
     assert clock.now() == before
+
+
+class Impostor:
+    """What answers for the API server with status 200."""
+
+    host = "https://proxy.example.test"
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def exchange(self, *_: object) -> Answer:
+        return Answer(200, {}, self._body)
+
+
+NO_ANSWERS = {"a page": b"<html>sign in</html>", "nothing": b"", "no object": b"[]",
+              "an object that is no list": b'{"status": "ok"}',
+              "a list without a version": b'{"metadata": {}, "items": [{}]}'}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS.values(), ids=NO_ANSWERS)
+def test_an_answer_that_is_no_api_servers_is_an_error_of_the_cluster(body: bytes) -> None:
+    """Which every daemon tries again; anything else would end it."""
+    cluster = KubernetesCluster(cast(Connection, Impostor(body)), clock=VirtualClock(1000.0))
+    with pytest.raises(Unavailable, match=r"not an API server's|does not know lists of pods"):
+        cluster.list(POD)

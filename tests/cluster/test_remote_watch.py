@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
+import pytest
+
 from extender.cluster.connection import Connection
 from extender.cluster.remote_watch import RemoteWatch
 
@@ -38,9 +40,20 @@ class Connections:
         return self._answers.pop(0) if self._answers else Answer()
 
 
-def test_rubbish_ends_a_connection_and_not_the_watch() -> None:
-    """As is read from a TLS socket that somebody else shuts down."""
-    connections = Connections(Answer(b"\x17\x03\x03\xff\n"), Answer(EVENT))
+RUBBISH = {
+    "bytes of a TLS socket that somebody else shuts down": b"\x17\x03\x03\xff\n",
+    "a page of a proxy": b"<html>gone for lunch</html>\n",
+    "no object": b"null\n",
+    "no event": b'{"message": "down for maintenance"}\n',
+    "an event of nothing": b'{"type": "ADDED", "object": null}\n',
+    "an object without a version": b'{"type": "ADDED", "object": {"metadata": {"name": "a"}}}\n',
+    "an object without metadata": b'{"type": "MODIFIED", "object": {"spec": {}}}\n',
+}
+
+
+@pytest.mark.parametrize("rubbish", RUBBISH.values(), ids=RUBBISH)
+def test_rubbish_ends_a_connection_and_not_the_watch(rubbish: bytes) -> None:
+    connections = Connections(Answer(rubbish), Answer(EVENT))
     watch = RemoteWatch(cast(Connection, connections), "pods", "5", lambda version, _: version)
     events: list[Any] = watch.poll(10.0)
     watch.close()
