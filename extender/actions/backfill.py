@@ -44,4 +44,4 @@ def _parse(arguments: Arguments) -> bool:
     return arguments.boolean("predicateErrorCacheEnable", True)
 
 
-ACTION = Action("backfill", run, _parse)
+ACTION = Action("backfill", run, _parse, places=False)

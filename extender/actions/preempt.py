@@ -127,4 +127,4 @@ def _has_topology(ssn: Session, job: int) -> bool:
     return group.spec.network_topology is not None or any(part.network_topology is not None for part in parts)
 
 
-ACTION = Action("preempt", run, _parse)
+ACTION = Action("preempt", run, _parse, places=False)

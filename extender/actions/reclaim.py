@@ -61,4 +61,4 @@ def _parse(arguments: Arguments) -> bool:
     return arguments.boolean("predicateErrorCacheEnable", True)
 
 
-ACTION = Action("reclaim", run, _parse)
+ACTION = Action("reclaim", run, _parse, places=False)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from extender.api.quantity import canonical, format_nanos
 from extender.core import status as st
 from extender.core.axis import CPU, MEMORY, IntR
 from extender.core.dra import quota
-from extender.core.reasons import Waiting
+from extender.core.reasons import Reason, Waiting
 from extender.core.session import Session
 from extender.core.waiting import gang_text, task_text, why_waits
 
@@ -33,7 +34,7 @@ def close(ssn: Session) -> list[Waiting]:
     waiting: list[Waiting] = []
     gangs = any(plugin.name == "gang" for plugin in ssn.plugins)
     for job in _worth_a_look(ssn):
-        why = why_waits(ssn, job)
+        why = _why_waits(ssn, job)
         if why is not None:
             waiting.append(why)
         unschedulable = gangs and ssn.jobs.group[job] is not None and _lacks_members(ssn, job)
@@ -42,6 +43,19 @@ def close(ssn: Session) -> list[Waiting]:
             _close_tasks(ssn, job, why)
     _close_queues(ssn)
     return waiting
+
+
+def _why_waits(ssn: Session, job: int) -> Waiting | None:
+    """Nothing that happens in the cluster helps where no action places pods."""
+    why = why_waits(ssn, job)
+    untried = why is not None and (
+        why.reason == Reason.WAITING_FOR_GANG or (why.reason == Reason.NOT_ADMITTED and job not in ssn.enqueue_refusals)
+    )
+    if why is None or ssn.conf.places or not untried:
+        return why
+    return replace(
+        why, reason=Reason.NO_ACTION, message="no action of scheduler.conf gives nodes to pods; add 'allocate' to its actions"
+    )
 
 
 def _worth_a_look(ssn: Session) -> list[int]:

@@ -4,8 +4,9 @@ The tables of plugins and actions are handed in, so that this module need not kn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import yaml
@@ -65,11 +66,14 @@ class PluginEntry:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action: `run(ssn, args)`; `parse` reads its arguments from the `configurations` of scheduler.conf."""
+    """An action: `run(ssn, args)`; `parse` reads its arguments from the `configurations` of scheduler.conf.
+
+    `places`: it gives nodes to pods that ask for something; a configuration without any such action is warned of."""
 
     name: str
     run: Callable[[Any, Any], None]
     parse: Callable[[Arguments], Any]
+    places: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,11 @@ class Conf:
 
     def has_action(self, name: str) -> bool:
         return any(entry.action.name == name for entry in self.actions)
+
+    @property
+    def places(self) -> bool:
+        """Some action gives nodes to pods that ask for something."""
+        return any(entry.action.places for entry in self.actions)
 
 
 def load(
@@ -145,20 +154,28 @@ class _Reader:
         self.defaults = SWITCHES if switch_default is None else dict.fromkeys(SWITCHES, switch_default)
         self.errors: list[str] = []
         self.warnings: list[str] = []
+        self.first_at: dict[str, str] = {}  # plugin -> where it stands first
 
     def read(self, document: dict[str, Any], shard: Shard | None, random_ties: bool) -> Conf:
         for key in document:
             if key not in _TOP:
                 self.errors.append(f"{key}: unknown key{nearest(str(key), _TOP)}")
         arguments = self._action_arguments(document.get("configurations") or [])
-        return Conf(
+        conf = Conf(
             actions=self._actions(document.get("actions"), arguments),
             tiers=tuple(self._tier(tier, f"tiers[{i}]") for i, tier in enumerate(self._list(document.get("tiers"), "tiers"))),
-            warnings=tuple(self.warnings),
             metrics={str(k): str(v) for k, v in self._map(document.get("metrics"), "metrics").items()},
             shard=shard,
             random_ties=random_ties,
         )
+        return replace(conf, warnings=(*self.warnings, *self._left_out(conf)))
+
+    def _left_out(self, conf: Conf) -> Iterator[str]:
+        """What upstream accepts without a word, and nobody can mean."""
+        if not conf.places:
+            yield "actions: none of them gives nodes to pods that ask for something; add 'allocate'"
+        if not self.first_at:
+            yield "tiers: no plugins: gangs are not kept whole, queues do not share; docs/configuration.md has some to start with"
 
     def _list(self, value: Any, path: str) -> list[Any]:
         if value is None:
@@ -192,8 +209,11 @@ class _Reader:
         if not isinstance(text, str):
             self.errors.append("actions: must be a string such as 'enqueue, allocate, backfill'")
             return ()
-        entries = []
-        for name in (part.strip() for part in text.split(",")):
+        entries, names = [], [part.strip() for part in text.split(",")]
+        for name, count in Counter(names).items():
+            if count > 1 and name in self.actions:
+                self.warnings.append(f"actions: '{name}' is given {count} times and runs as often in each session")
+        for name in names:
             if name in self.actions:
                 action = self.actions[name]
                 args = Arguments(f"configurations[{name}].arguments", arguments.get(name), self.errors)
@@ -225,6 +245,10 @@ class _Reader:
             self.errors.append(f"{path}.name: must be the name of a plugin")
             return None
         name = entry["name"]
+        if self.first_at.setdefault(name, path) != path:
+            self.warnings.append(
+                f"{path}.name: '{name}' stands in {self.first_at[name]} already; both take part, points count twice"
+            )
         switches = dict(self.defaults)
         for key, value in entry.items():
             if key in ("name", "arguments"):

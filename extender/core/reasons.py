@@ -34,6 +34,7 @@ class Reason(StrEnum):
     NEVER_FITS = "NeverFits"  # no node could take it even if it were empty
     NODES_REFUSE = "NodesRefuse"  # affinity, taints, ports and the like
     WAITING_FOR_GANG = "WaitingForGang"  # it fits; others of its gang do not
+    NO_ACTION = "NoAction"  # no action of the configuration places pods
     WAITING_FOR_RELEASE = "WaitingForRelease"  # room is promised, once it is released
     GATED = "SchedulingGated"
     UNREADABLE = "Unreadable"

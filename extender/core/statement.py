@@ -1,10 +1,10 @@
 """Statement: all that mutates a session. It applies each operation at once and can take all of them back.
 
-    with ssn.statement() as stmt:
-        stmt.allocate(tasks, nodes)
-        if ssn.job_ready(job): stmt.commit()          # becomes operations
-        elif ssn.job_pipelined(job): stmt.keep()      # holds the room for the rest of this session
-                                                      # leaving otherwise undoes everything
+with ssn.statement() as stmt:
+    stmt.allocate(tasks, nodes)
+    if ssn.job_ready(job): stmt.commit()          # becomes operations
+    elif ssn.job_pipelined(job): stmt.keep()      # holds the room for the rest of this session
+                                                  # leaving otherwise undoes everything
 """
 
 from __future__ import annotations

@@ -247,6 +247,20 @@ def test_why_a_job_waits(pumice: Command, text: str, name: str, reason: str, mes
     assert (wait["job"], wait["reason"], wait["message"]) == (f"default/{name}", reason, message)
 
 
+UNPLACED = {"let in first": "enqueue, backfill", "nothing lets it in": "reclaim"}
+
+
+@pytest.mark.parametrize("actions", UNPLACED.values(), ids=UNPLACED)
+def test_no_action_places_pods(pumice: Command, actions: str) -> None:
+    """Its turn would never come: that is said, not that it waits for it."""
+    files = {"f.yaml": job("a"), "c.conf": f'actions: "{actions}"\ntiers: [{{plugins: [{{name: gang}}]}}]'}
+    ran = pumice("run", "f.yaml", *NODES, "--conf", "c.conf", "-o", "json", files=files)
+    (wait,) = json.loads(ran.out)["waiting"]
+    assert (ran.status, wait["reason"]) == (3, "NoAction")
+    assert wait["message"] == "no action of scheduler.conf gives nodes to pods; add 'allocate' to its actions"
+    assert "warning: c.conf: actions: none of them gives nodes to pods that ask for something; add 'allocate'" in ran.err
+
+
 def test_a_job_that_was_given_up(pumice: Command) -> None:
     """Its pods are refused until its controller ends it: that is no success, and it is said what refused them."""
     quota = "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few, namespace: default}\nspec: {hard: {pods: 1}}\n"

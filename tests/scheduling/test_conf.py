@@ -93,6 +93,32 @@ def test_arguments_of_an_action_that_there_is_not_are_warned_of() -> None:
     )
 
 
+WARNINGS = {
+    "an action twice": (
+        GOOD.replace("allocate", "allocate, enqueue"),
+        "actions: 'enqueue' is given 2 times and runs as often in each session",
+    ),
+    "a plugin twice": (
+        GOOD.replace("}]}]", "}]}, {plugins: [{name: drf}, {name: gang}]}]"),
+        "tiers[1].plugins[1].name: 'gang' stands in tiers[0].plugins[0] already; both take part, points count twice",
+    ),
+    "no plugins": (
+        'actions: "allocate"\ntiers: []',
+        "tiers: no plugins: gangs are not kept whole, queues do not share; docs/configuration.md has some to start with",
+    ),
+    "nothing that places pods": (
+        GOOD.replace("allocate", "backfill, preempt"),
+        "actions: none of them gives nodes to pods that ask for something; add 'allocate'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "warning"), WARNINGS.values(), ids=WARNINGS)
+def test_what_nobody_can_mean_is_warned_of(text: str, warning: str) -> None:
+    """Upstream takes it without a word, and so it is no error."""
+    assert conf.load(text, PLUGINS, ACTIONS).warnings == (warning,)
+
+
 def test_a_plugin_of_upstream_that_is_not_here_yet_is_skipped_with_a_warning() -> None:
     loaded = conf.load(GOOD.replace("name: gang", "name: tdm"), PLUGINS, ACTIONS, later=LATER)
     assert (loaded.tiers, loaded.warnings) == (
