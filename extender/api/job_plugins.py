@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
-_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+from extender.api.boolean import parse_bool
 
 Value = str | int | bool
 Flags = Mapping[str, Value]  # each with its default
@@ -47,7 +46,7 @@ def parse_flags(words: Iterable[str], defaults: Flags) -> dict[str, Value]:
 
 def _read(text: str, kind: type) -> Value | None:
     if kind is bool:
-        return True if text in _TRUE else False if text in _FALSE else None
+        return parse_bool(text)
     if kind is int:
         try:
             return int(text, 0)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from extender.api.boolean import parse_bool
 from extender.api.duration import format_duration, seconds
 from extender.api.errors import InvalidObject, PumiceError, UsageError, nearest
 from extender.cluster.version import version_text
@@ -27,7 +28,6 @@ from extender.cluster.version import version_text
 T = TypeVar("T")
 
 PREFIX = "PUMICE_"  # of the variables: --schedule-period is PUMICE_SCHEDULE_PERIOD
-_TRUE, _FALSE = ("1", "t", "T", "TRUE", "true", "True"), ("0", "f", "F", "FALSE", "false", "False")  # strconv.ParseBool
 
 # What klog knows and a Python logger has no use for; the value says whether it is a switch.
 KLOG_LEFTOVERS: Mapping[str, bool] = {
@@ -52,9 +52,10 @@ class Kind:
 
 
 def _boolean(text: str) -> bool:
-    if text not in _TRUE + _FALSE:
+    value = parse_bool(text)
+    if value is None:
         raise ValueError("must be true or false")
-    return text in _TRUE
+    return value
 
 
 def _integer(text: str) -> int:

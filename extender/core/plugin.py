@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from extender.api.boolean import parse_bool
 from extender.api.meta import Kind, Time
 from extender.core.axis import BoolN, FloatN, IntNR, IntR
 
@@ -187,12 +188,11 @@ class Arguments:
     def boolean(self, key: str, default: bool) -> bool:
         value = self._get(key, (bool, str), "true or false")
         if isinstance(value, str):
-            if value in ("1", "t", "T", "TRUE", "true", "True"):
-                return True
-            if value in ("0", "f", "F", "FALSE", "false", "False"):
-                return False
-            self.wrong(key, f"must be true or false, not {value!r}")
-            return default
+            read = parse_bool(value)
+            if read is None:
+                self.wrong(key, f"must be true or false, not {value!r}")
+                return default
+            return read
         return default if value is None else bool(value)
 
     def text(self, key: str, default: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from extender.api import labels as names
 from extender.api import podgroup
+from extender.api.boolean import parse_bool
 from extender.api.meta import Key
 from extender.api.node import Node
 from extender.api.pod import Pod
@@ -163,7 +164,7 @@ class TaskTable(_Table[Key]):
         self.priority[row] = task_priority(pod)
         self.created[row], self.brought[row] = pod.metadata.created, brought
         self.namespace[row] = self.namespaces.setdefault(key.namespace, len(self.namespaces))
-        self.preemptable[row] = flag(pod.metadata.annotation(names.PREEMPTABLE), pod.metadata.label(names.PREEMPTABLE), True)
+        self.preemptable[row] = preemptable(pod)
         return row
 
     def remove(self, row: int) -> None:
@@ -232,7 +233,8 @@ class JobTable(_Table[Key]):
         self.phase[row] = st.PHASES.index(phase) if phase in podgroup.PHASES else 0
         self.created[row] = group.metadata.created
         self.shown[row] = group.status.running, group.status.succeeded, group.status.failed
-        self.shows_scheduled[row] = any(c.type == "Scheduled" and c.status == "True" for c in group.status.conditions or ())
+        shown = group.status.conditions or ()
+        self.shows_scheduled[row] = any(each.type == podgroup.SCHEDULED and each.status == "True" for each in shown)
 
     def unset(self, row: int) -> None:
         """The PodGroup is gone; the row stays while tasks name it."""
@@ -291,9 +293,8 @@ def task_priority(pod: Pod) -> int:
     return pod.spec.priority if pod.spec.priority is not None else 1
 
 
-def flag(annotation: str | None, label: str | None, default: bool) -> bool:
-    """A boolean annotation, else label, as Go's ParseBool reads it; what cannot be read is false."""
-    text = annotation if annotation is not None else label
-    if text is None:
-        return default
-    return text in ("1", "t", "T", "TRUE", "true", "True")
+def preemptable(pod: Pod) -> bool:
+    """Annotation volcano.sh/preemptable, else the label; true where there is neither, false where it cannot be read."""
+    annotation = pod.metadata.annotation(names.PREEMPTABLE)
+    text = annotation if annotation is not None else pod.metadata.label(names.PREEMPTABLE)
+    return True if text is None else bool(parse_bool(text))

@@ -49,6 +49,7 @@ TRUE = {
     "a choice": f'{GPU}.numa > 0 ? !false : {GPU}.nothing',
     "sets": "sets.contains([1, 2, 3], [2]) && sets.intersects([1], [1, 2]) && sets.equivalent([1, 1], [1])",
     "a flag is no number": "dyn(true) != dyn(1)",
+    "a flag as text is what Go takes for one": 'bool("T") && bool("1") && !bool("F") && !bool("FALSE")',
     "a thousand terms": " && ".join(["true"] * 1000),
 }  # fmt: skip
 

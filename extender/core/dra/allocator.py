@@ -183,7 +183,7 @@ class _Search:
     def _candidates(self, claim: int, asked: Asked) -> _Candidates:
         """Devices that the request may have as things stand."""
         if asked.all_devices:
-            return _Candidates(self.every[id(asked)], lambda offer: True)  # noqa: ARG005
+            return _Candidates(self.every[id(asked)], lambda _: True)
         free = [(pool, offer) for pool, offer in self.offers if asked.admin or not self.taken.whole[offer.id]]
         return _Candidates(free, partial(self.matching.selects, self.claims[claim], asked))
 

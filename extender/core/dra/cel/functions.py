@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from extender.api import quantity
+from extender.api.boolean import parse_bool
 from extender.api.errors import InvalidObject
 from extender.core.dra.cel.values import (
     INT64,
@@ -165,8 +166,8 @@ def _to_string(name: str, value: Value) -> str:
 def _to_bool(name: str, value: Value) -> bool:
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value in ("1", "t", "true", "True", "TRUE", "0", "f", "false", "False", "FALSE"):
-        return value.lower() in ("1", "t", "true")
+    if isinstance(value, str) and (read := parse_bool(value)) is not None:
+        return read
     raise no_overload(name, value)
 
 
@@ -341,22 +342,22 @@ def _value_of(optional: Optional) -> Value:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "==": lambda name, a, b: same(a, b),  # noqa: ARG005
-    "!=": lambda name, a, b: not same(a, b),  # noqa: ARG005
+    "==": lambda _, a, b: same(a, b),
+    "!=": lambda _, a, b: not same(a, b),
     "<": _ordered(operator.lt), "<=": _ordered(operator.le), ">": _ordered(operator.gt), ">=": _ordered(operator.ge),
     "in": _in, "!": _not, "+": _plus, "-": _minus,
     "*": _arithmetic(operator.mul, operator.mul), "/": _arithmetic(_divided, _double_divided),
     "%": _arithmetic(_remainder, None),
     "int": _to_int, "uint": lambda name, value: _to_int(name, value, unsigned=True), "double": _to_double,
-    "string": _to_string, "bool": _to_bool, "dyn": lambda name, value: value,  # noqa: ARG005
-    "type": lambda name, value: type_name(value),  # noqa: ARG005
+    "string": _to_string, "bool": _to_bool, "dyn": lambda _, value: value,
+    "type": lambda _, value: type_name(value),
     "size": _size,
     "matches": _typed(str, str, body=lambda text, pattern: _pattern(pattern).search(text) is not None),
     "quantity": _typed(str, body=_quantity), "isQuantity": _typed(str, body=_is_quantity),
     "semver": _with_optional((str,), bool, _version),
     "isSemver": _with_optional((str,), bool, lambda text, loose=False: semver(text, loose=loose) is not None),
-    "optional.of": lambda name, value: Optional(True, value),  # noqa: ARG005
-    "optional.none": lambda name: Optional(False),  # noqa: ARG005
+    "optional.of": lambda _, value: Optional(True, value),
+    "optional.none": lambda _: Optional(False),
     "sets.contains": _typed(list, list, body=_contains_all),
     "sets.equivalent": _typed(list, list, body=lambda a, b: _contains_all(a, b) and _contains_all(b, a)),
     "sets.intersects": _typed(list, list, body=lambda a, b: any(same(x, y) for x in a for y in b)),
