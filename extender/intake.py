@@ -44,6 +44,7 @@ class Intake:
         self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
         self._with_thread: set[Kind] = set()
         self._listed: set[Kind] = set()  # the mirror has the first list
+        self._failure: Exception | None = None  # what ended a thread that it should not have ended
         self._doubtful: dict[tuple[Kind, Key], None] = {}  # a write about it failed: what does it show now?
         self.add(kinds)
 
@@ -71,6 +72,11 @@ class Intake:
                 name = f"follow-{follower.kind.plural}"
                 threading.Thread(target=self._follow, args=(follower, stop), name=name, daemon=True).start()
 
+    def check(self) -> None:
+        """Raises what a thread has failed with: nobody may go on deciding on a mirror that has stopped to follow."""
+        if self._failure is not None:
+            raise self._failure
+
     def close(self) -> None:
         for follower in self._followers:
             follower.close()
@@ -82,6 +88,9 @@ class Intake:
             except ClusterError as error:
                 log.warning("a watch does not answer as it should", extra=about(kind=follower.kind, error=str(error)))
                 stop.wait(_BACKOFF)
+            except Exception as error:
+                self._failure = error
+                return
 
     def _take_in(self, follower: Follower, events: list[WatchEvent]) -> None:
         for start in range(0, len(events), _BATCH):

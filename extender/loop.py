@@ -162,9 +162,9 @@ class Loop:
     def cycle(self) -> Cycle:
         """One session, and its decisions carried out."""
         with self.intake.lock:
-            now = self._clock.now()
-            self._seen, self._conf_used = self.mirror.changes, self.conf
-            result = self._decide(self.mirror, self.conf, now, self._rng, self.reservations)
+            now, seen, conf = self._clock.now(), self.mirror.changes, self.conf
+            result = self._decide(self.mirror, conf, now, self._rng, self.reservations)
+            self._seen, self._conf_used = seen, conf  # a session that came to nothing has seen nothing
             self.mirror.assume(result.operations)
         cycle = Cycle(self.last.number + 1 if self.last else 1, now, result)
         self.last = cycle

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from extender.api.errors import ClusterError, Conflict, InvalidObject
+from extender.api.errors import ClusterError, Conflict, InvalidObject, PluginError
 from extender.api.meta import POD, Json, Key, Kind, Time, uid_of
 from extender.api.operations import Bind, Emit, Operation, target
 from extender.cluster.apply import apply
@@ -60,7 +60,7 @@ class Settings:
 
 
 class NotReady(Exception):
-    """A verb whose answer has no field for errors was asked too early."""
+    """A verb whose answer has no field for errors cannot be answered now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +139,14 @@ class Service:
         self._prepare(stop)
         while not stop.is_set():
             self.intake.follow(stop)
+            self.intake.check()
             each_period()
             try:
                 self.survey()
             except ClusterError as error:
                 log.warning("the API server does not answer as it should", extra=about(error=str(error)))
+            except PluginError as error:
+                _blame(error)
             stop.wait(self.settings.period)
         self.close()
 
@@ -199,8 +202,8 @@ class Service:
             if verb in ("filter", "bind"):  # where kube-scheduler reads an Error it reads it of a 200 only
                 return Reply(wire.failed(why_not), "not ready")
             raise NotReady(why_not)
-        self.begin()
         try:
+            self.begin()
             match verb:
                 case "filter":
                     return self._filter(body)
@@ -220,6 +223,11 @@ class Service:
             if verb == "preempt":
                 return Reply(wire.preempted({}), "refused")
             return Reply(wire.failed(str(error)), "error")
+        except PluginError as error:
+            _blame(error)
+            if verb in ("filter", "bind"):
+                return Reply(wire.failed(f"a plugin failed: {error}"), "error")
+            raise NotReady(f"a plugin failed: {error}") from None
 
     def _filter(self, body: bytes) -> Reply:
         asked = wire.read_args(body)
@@ -307,6 +315,10 @@ class Service:
             raise InvalidObject("must be namespace/name", path="group")
         with self._locked() as now:
             return self.extender.explain(Key(namespace, name), now)
+
+
+def _blame(error: PluginError) -> None:
+    log.error("nothing is decided: a plugin failed", extra=about(error=str(error)))
 
 
 def unready(service: Service) -> Callable[[], str | None]:

@@ -39,14 +39,16 @@ class Survey:
         extender = self._extender
         extender.tend(now)
         extender.complete(now)
-        self._seen = extender.mirror.changes
+        seen = extender.mirror.changes
         ssn = open_session(extender.mirror, extender.conf, now, extender.reservations)
         if self._alone and ssn.conf.has_action("enqueue"):
             enqueue.run(ssn, None)
         pods = [*self._late(now), *self._hopeful(ssn, now)]
+        if self._alone:
+            close(ssn)
+        self._seen = seen  # a survey that came to nothing has seen nothing
         if not self._alone:
             return list(self._touch(ssn, pods, now))
-        close(ssn)
         told = [each for each in ssn.operations if isinstance(each, PatchStatus | Emit) and each.kind in (POD_GROUP, QUEUE)]
         extender.mirror.assume(told)
         return [*told, *self._touch(ssn, pods, now)]

@@ -60,6 +60,32 @@ def test_a_plugin_that_fails_is_told_and_tried_again(server: Server, tmp_path: P
     assert f"{folder}/picky.py:7: ZeroDivisionError" in str(caplog.records[-1].__dict__["about"])
 
 
+def test_a_plugin_that_failed_once_is_tried_again_though_nothing_happens(server: Server, tmp_path: Path) -> None:
+    """After sessions that went well, and with a cluster that stands still."""
+    once = PICKY.replace(
+        "        return [Refusal",
+        """        import pathlib
+        broken = pathlib.Path(__file__).with_name("broken")
+        if broken.exists():
+            raise OSError("the list of racks cannot be had")
+        return [Refusal""",
+    )
+    words = flags(tmp_path, once)
+    folder = words[1].removeprefix("--plugins-dir=")
+    alone = LeaderOptions(leader_elect=False)
+    options = Options(scheduler_conf=str(tmp_path / "scheduler.conf"), plugins_dir=folder, leader=alone)
+    scheduler = assemble(options, server, {}, clock=VirtualClock())
+    scheduler.standalone.turn()
+    broken = Path(folder, "broken")
+    broken.touch()
+    server.load([node("n2").cpu(4).memory("8Gi")])
+    pauses = [scheduler.standalone.turn()]
+    broken.unlink()
+    pauses.append(scheduler.standalone.turn())
+    scheduler.standalone.loop.close()
+    assert (pauses, node_of(server, "g-0")) == ([5.0, 1.0], "n2")
+
+
 def test_a_plugin_that_cannot_be_loaded_is_an_error_at_the_start(server: Server, tmp_path: Path) -> None:
     words = flags(tmp_path, "x = = 1\n")
     options = Options(scheduler_conf=str(tmp_path / "scheduler.conf"), plugins_dir=words[1].removeprefix("--plugins-dir="))

@@ -55,6 +55,17 @@ def test_it_is_ready_once_it_has_the_lists(daemon: cli.Extender) -> None:
     assert ended == [0]
 
 
+def test_it_ends_where_it_can_follow_the_cluster_no_more(daemon: cli.Extender, caplog: pytest.LogCaptureFixture) -> None:
+    """A mirror that stands still unnoticed would give rooms away twice; the next one begins with new lists."""
+
+    def fails(*_: object) -> None:
+        raise ArithmeticError("what the watch brought")
+
+    daemon.extending.service.intake.listeners.append(fails)
+    assert daemon.daemon.run() == 1
+    assert "what the watch brought" in caplog.text
+
+
 WRONG = {
     "alone without an address": ExtenderOptions(extender_only=True),
     "a certificate without a key": ExtenderOptions(":8090", True, extender_tls_cert_file="x"),
