@@ -98,7 +98,7 @@ def check_references(found: Sequence[Found]) -> None:
 def check_annotations(found: Sequence[Found]) -> None:
     """Raises Refused for the first pod or template whose pumice.io annotations cannot be read."""
     for each in (each for each in found if not each.as_found):
-        for path, pod in _pods(each.manifest):
+        for path, pod in pods_of(each.manifest):
             notes = {name: text for name, text in _inside(pod, ("metadata", "annotations")).items() if isinstance(text, str)}
             told = {"metadata": {"annotations": notes}}
             try:
@@ -124,7 +124,7 @@ def unplayed(found: Sequence[Found]) -> Iterator[str]:
         yield f"pods on nodes that are not among the manifests ({names}), which go as on any cluster: {len(elsewhere)}"
 
 
-def _pods(manifest: Json) -> Iterator[tuple[str, Json]]:
+def pods_of(manifest: Json) -> Iterator[tuple[str, Json]]:
     """(prefix of field paths, pod or template) of all that describes a pod."""
     kind = kind_of(manifest)
     if kind == meta.POD:
@@ -147,13 +147,13 @@ def _named(each: Found) -> Iterator[tuple[str, Kind, Any]]:
     """(field path, kind, name) of all that the manifest names."""
     manifest, kind = each.manifest, kind_of(each.manifest)
     if kind == meta.POD or kind in TEMPLATES:
-        for prefix, pod in _pods(manifest):
+        for prefix, pod in pods_of(manifest):
             yield from _pod_names(each, pod, prefix)
     elif kind in JOB_SPECS:
         spec, path = _inside(manifest, JOB_SPECS[kind]), ".".join(JOB_SPECS[kind])
         yield f"{path}.queue", meta.QUEUE, spec.get("queue")
         yield f"{path}.priorityClassName", meta.PRIORITY_CLASS, spec.get("priorityClassName")
-        for prefix, pod in _pods(manifest):
+        for prefix, pod in pods_of(manifest):
             yield f"{prefix}spec.priorityClassName", meta.PRIORITY_CLASS, _inside(pod, ("spec",)).get("priorityClassName")
     elif kind == meta.JOB_FLOW:
         flows = _inside(manifest, ("spec",)).get("flows")

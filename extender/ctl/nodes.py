@@ -25,7 +25,13 @@ _USUAL = {"pods": "110", "ephemeral-storage": "100Gi"}  # where not given; 110 i
 _KUBELETS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}  # labels that every kubelet gives its node
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PLAIN = ("cpu", "memory", "pods", "ephemeral-storage")
+# What people call a resource, and what Kubernetes does.
+_SPOKEN = {"gpu": "nvidia.com/gpu", "gpus": "nvidia.com/gpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory",
+           "disk": "ephemeral-storage", "storage": "ephemeral-storage"}  # fmt: skip
 _COUNT = re.compile(r"([0-9]+)\s*x\s*(.*)", re.DOTALL)
+_MISCOUNTED = re.compile(
+    r"([^=,]*\s|[^A-Za-z=,])[^=,]*=.*", re.DOTALL
+)  # the first key has a blank in it, or begins with no letter
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -79,6 +85,10 @@ def _group(text: str, source: str) -> _Group:
     group = _Group(int(counted.group(1)) if counted else 1)
     if group.count == 0:
         raise UsageError(f"{source}: '{text}': 0 nodes")
+    if not counted and _MISCOUNTED.fullmatch(text):
+        raise UsageError(f"{source}: '{text}': how many must be a whole number with an x behind it, such as '4x cpu=32'")
+    if counted and not counted.group(2):
+        raise UsageError(f"{source}: '{text}': say what each has, such as '{text} cpu=32,memory=128Gi'")
     for part in (counted.group(2) if counted else text).split(","):
         key, sign, value = part.strip().partition("=")
         if not sign or not key or not value:
@@ -107,7 +117,9 @@ def _take(group: _Group, key: str, value: str, where: str) -> None:
             raise UsageError(f"{where}: {key} is given twice")
         group.resources[key] = _amount(value, where)
     else:
-        raise UsageError(f"{where}: unknown key '{key}'{nearest(key, [*_PLAIN, 'name', 'zone', 'label:KEY', 'taint:KEY'])}")
+        near = nearest(key.lower(), [*_PLAIN, "name", "zone", "label:KEY", "taint:KEY"])
+        spoken = _SPOKEN.get(key.lower())
+        raise UsageError(f"{where}: unknown key '{key}'" + (f"; did you mean '{spoken}'?" if spoken else near))
 
 
 def _amount(value: str, where: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +26,7 @@ from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
 from extender.ctl.sizing import check_size
-from extender.ctl.unknown_fields import unknown_fields
+from extender.ctl.unknown_fields import unknown_fields, unread_notes
 from extender.local import Local
 from extender.vocabulary import vocabulary
 from webhook.routes import ROUTES
@@ -75,8 +76,17 @@ class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
         except InvalidObject:
             seconds = -1.0
         if not 0 < seconds < 1e10:
-            self.fail(f"'{value}' is neither '{SETTLED}' nor a time above 0 (seconds such as 90, or 5m, 1h30m)", param, ctx)
+            self.fail(f"'{value}' is neither '{SETTLED}' nor a time above 0 (seconds such as 90, or 5m, 1h30m, 24h)", param, ctx)
         return seconds
+
+
+def _names(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of schedulers: one each."""
+    del ctx, param
+    for name in names:
+        if not re.fullmatch(r"[^\s,]+", name):
+            raise UsageError(f"--scheduler-name: '{name}' is no name; for several give the option again for each")
+    return names
 
 
 @click.command(help=HELP)
@@ -91,7 +101,7 @@ class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
               help="virtual: hours pass at once. real: as long as it takes.")  # fmt: skip
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
 @click.option("--timeline", "picture", metavar="OUT.png|.svg", help="Draw pods per node over time, with the queues' shares.")
-@click.option("--scheduler-name", "schedulers", multiple=True, default=SCHEDULERS, show_default=True,
+@click.option("--scheduler-name", "schedulers", multiple=True, default=SCHEDULERS, show_default=True, callback=_names,
               help="Whose pods are ours to place, by spec.schedulerName. May be repeated.")  # fmt: skip
 def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, plugins_dir: str, until: float | str, clock: str,
         output: str, picture: str | None, schedulers: tuple[str, ...]) -> None:  # fmt: skip
@@ -140,7 +150,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
     found += storage.default_class(found)
     for each in (each for each in found if not each.as_found):
-        for line in unknown_fields(each):
+        for line in (*unknown_fields(each), *unread_notes(each)):
             notes.print(f"warning: {line}")
     for line in unplayed(found):
         notes.print(f"warning: {line}")

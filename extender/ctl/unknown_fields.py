@@ -1,19 +1,26 @@
-"""Fields that a manifest has and its kind has not: an API server drops them without a word, a person has mistyped them.
+"""Fields that a manifest has and its kind has not, annotations that nobody reads: a person has mistyped them.
 
-The CRDs say what our kinds have; the pod template within that of Job also says what every Pod has."""
+An API server drops such a field, and keeps such an annotation, without a word. The CRDs say what our kinds have; the pod
+template within that of Job also says what every Pod has."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from extender.api import meta
+from extender.api import labels, meta
 from extender.api.errors import nearest
-from extender.api.meta import kind_of
+from extender.api.meta import annotations_of, kind_of
 from extender.cluster import schema
 from extender.cluster.metadata import is_custom
-from extender.ctl.arranging import TEMPLATES
+from extender.ctl.arranging import TEMPLATES, pods_of
 from extender.ctl.loading import Found
+
+_OURS = "pumice.io"
+_OF_PODS = (labels.RUN_SECONDS, labels.EXIT_CODE)
+_KNOWN = frozenset(word for word in vars(labels).values() if isinstance(word, str) and "/" in word)
+_ALIKE = 0.85  # to a word of the same group that somebody reads; Volcano has more of them than we do
 
 
 def unknown_fields(found: Found) -> Iterator[str]:
@@ -58,3 +65,38 @@ def _walk(found: Found, place: schema.Node, value: Any, path: str) -> Iterator[s
 def _line(found: Found, path: str, known: Iterable[str]) -> str:
     near = nearest(path.rsplit(".", 1)[-1], known)
     return f"{found.where}: {found.subject}: {path}: unknown field, passed over" + (near if "did you mean" in near else "")
+
+
+# --- annotations ----------------------------------------------------------------------------------------------------------
+
+
+def unread_notes(found: Found) -> Iterator[str]:
+    """A line for each annotation that is mistyped, or that stands where nobody looks for it."""
+    pods = {path: pod.get("metadata") for path, pod in pods_of(found.manifest)}
+    for path, metadata in ({"": found.manifest["metadata"]} | pods).items():
+        notes = annotations_of({"metadata": metadata}) if isinstance(metadata, dict) else {}
+        for note in notes if isinstance(notes, dict) else ():
+            wrong = _wrong(str(note), of_pod=path in pods, of_object=not path)
+            if wrong:
+                yield f"{found.where}: {found.subject}: {path}metadata.annotations[{note}]: {wrong}"
+
+
+def _wrong(note: str, *, of_pod: bool, of_object: bool) -> str:
+    if note in _OF_PODS and not of_pod:
+        return "is looked for in pods and pod templates only; write it into the template's metadata"
+    if note == labels.ARRIVES_AFTER and not of_object:
+        return "is looked for in the metadata of the object itself only"
+    if note == labels.SCHEDULE:
+        return "is a label, and no annotation"
+    if note in _KNOWN:
+        return ""
+    group, _, word = note.rpartition("/")
+    if group == _OURS:
+        return f"nobody reads it{nearest(word, _words(_OURS, (*_OF_PODS, labels.ARRIVES_AFTER)))}"
+    alike = difflib.get_close_matches(word, _words(group, _KNOWN), n=1, cutoff=_ALIKE)
+    return f"nobody reads it; did you mean '{alike[0]}'?" if alike else ""
+
+
+def _words(group: str, notes: Iterable[str]) -> list[str]:
+    """What stands behind the slash in those of the group."""
+    return sorted(word for there, _, word in (note.rpartition("/") for note in notes) if there == group)

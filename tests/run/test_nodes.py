@@ -64,6 +64,18 @@ WRONG = {
     "below zero": ("cpu=-1", "--nodes: 'cpu=-1': must not be below zero"),
     "twice": ("cpu=1,cpu=2", "--nodes: 'cpu=2': cpu is given twice"),
     "a slip": ("cpu=1,memroy=1Gi", "--nodes: 'memroy=1Gi': unknown key 'memroy'; did you mean 'memory'?"),
+    "a card in the words of people": ("cpu=1,gpu=8", "--nodes: 'gpu=8': unknown key 'gpu'; did you mean 'nvidia.com/gpu'?"),
+    "capital letters": ("CPU=1", "--nodes: 'CPU=1': unknown key 'CPU'; did you mean 'cpu'?"),
+    "nothing said of them": ("2x", "--nodes: '2x': say what each has, such as '2x cpu=32,memory=128Gi'"),
+    "a number below zero": (
+        "-1x cpu=1", "--nodes: '-1x cpu=1': how many must be a whole number with an x behind it, such as '4x cpu=32'",
+    ),
+    "half a node": (
+        "1.5x cpu=1", "--nodes: '1.5x cpu=1': how many must be a whole number with an x behind it, such as '4x cpu=32'",
+    ),
+    "a number without x": (
+        "4 cpu=1", "--nodes: '4 cpu=1': how many must be a whole number with an x behind it, such as '4x cpu=32'",
+    ),
     "nothing to run on": ("4x zone=a", "--nodes: '4x zone=a': give at least cpu or memory"),
     "none": ("0x cpu=1", "--nodes: '0x cpu=1': 0 nodes"),
     "too many": ("1000000x cpu=1", "--nodes: more than 100,000 nodes"),

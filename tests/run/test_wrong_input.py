@@ -416,6 +416,14 @@ COMMANDS = {
     ),
     "a bad time": (("job.yaml", "--until", "soon"), 2, ""),
     "a negative time": (("job.yaml", "--until", "-5"), 2, ""),
+    "days": (("job.yaml", "--until", "1d"), 2, ""),
+    "a scheduler without a name": (
+        ("job.yaml", "--scheduler-name", ""), 2, "--scheduler-name: '' is no name; for several give the option again for each",
+    ),
+    "two schedulers in one word": (
+        ("job.yaml", "--scheduler-name", "a,b"), 2,
+        "--scheduler-name: 'a,b' is no name; for several give the option again for each",
+    ),
     "no such output": (("job.yaml", "-o", "xml"), 2, ""),
     "a timeline of another sort": (
         ("job.yaml", "--timeline", "t.pdf"), 2, "--timeline t.pdf: write a name that ends in .png or .svg",
@@ -463,6 +471,44 @@ def test_a_mistyped_field_is_told(pumice: Command) -> None:
     ran = pumice("run", "job.yaml", files={"job.yaml": JOB.replace("minAvailable", "minAvailabel")})
     says = "warning: job.yaml: document 1: Job train: spec.minAvailabel: unknown field, passed over; did you mean 'minAvailable'?"
     assert says in ran.err.splitlines()
+
+
+NOTES = {
+    "a slip": (
+        JOB.replace("template: {", "template: {metadata: {annotations: {pumice.io/run-second: '5'}}, "),
+        "spec.tasks[0].template.metadata.annotations[pumice.io/run-second]: nobody reads it; did you mean 'run-seconds'?",
+    ),
+    "a word that is not near any": (
+        JOB.replace("train}", "train, annotations: {pumice.io/x: '5'}}"),
+        "metadata.annotations[pumice.io/x]: nobody reads it; known: arrives-after, exit-code, run-seconds",
+    ),
+    "on the job instead of its template": (
+        JOB.replace("train}", "train, annotations: {pumice.io/run-seconds: '5'}}"),
+        "metadata.annotations[pumice.io/run-seconds]: is looked for in pods and pod templates only; "
+        "write it into the template's metadata",
+    ),
+    "on the template instead of the job": (
+        JOB.replace("template: {", "template: {metadata: {annotations: {pumice.io/arrives-after: '5'}}, "),
+        "spec.tasks[0].template.metadata.annotations[pumice.io/arrives-after]: "
+        "is looked for in the metadata of the object itself only",
+    ),
+    "a label as an annotation": (
+        JOB.replace("train}", "train, annotations: {pumice.io/schedule: 'true'}}"),
+        "metadata.annotations[pumice.io/schedule]: is a label, and no annotation",
+    ),
+    "one of Volcano's": (
+        JOB.replace("train}", "train, annotations: {volcano.sh/preemptible: 'true', volcano.sh/other: 'a'}}"),
+        "metadata.annotations[volcano.sh/preemptible]: nobody reads it; did you mean 'preemptable'?",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), NOTES.values(), ids=NOTES)
+def test_an_annotation_that_nobody_reads_is_told(pumice: Command, text: str, says: str) -> None:
+    """The API server keeps it, as any does; the person hears of it."""
+    ran = pumice("run", "job.yaml", files={"job.yaml": text})
+    warnings = [line for line in ran.err.splitlines() if line.startswith("warning: ")]
+    assert (ran.status, warnings) == (0, [f"warning: job.yaml: document 1: Job train: {says}"])
 
 
 def test_standard_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
