@@ -1,4 +1,4 @@
-"""The parts of admission one by one: patches, cron expressions, graphs, comparison, configuration, the chain."""
+"""The parts of admission one by one: patches, graphs, comparison, configuration, the chain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import AdmissionRequest
 from webhook import admission, shapes
 from webhook.admission import WebhookAdmission
-from webhook.cronjobs.schedule import schedule_fault
 from webhook.graph import cycle
 from webhook.pods.groups import resource_groups
 from webhook.routes import BY_PATH, ROUTES, Route, enabled_paths
@@ -41,23 +40,6 @@ PATCHES = {
 def test_the_smallest_patch(before: Json, after: Json, steps: list[Any]) -> None:
     """One operation for one change, at the deepest place."""
     assert [(step["op"], step["path"], step.get("value")) for step in json_patch(before, after)] == steps
-
-
-GOOD_SCHEDULES = ["* * * * *", "0 3 * * *", "*/5 * * * *", "1-5/2,7 * * * *", "0 0 1 jan mon", "0 0 * * SUN-SAT", "? ? ? ? ?",
-                  "5/15 * * * *", " 0 0 31 2 * ", "@hourly", "@every 1h30m", "@midnight"]  # fmt: skip
-BAD_SCHEDULES = ["", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 7",
-                 "*/0 * * * *", "5-1 * * * *", "a * * * *", "1-2-3 * * * *", "* * * * L",
-                 "@reboot", "@every", "@every soon", "@Hourly"]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", GOOD_SCHEDULES)
-def test_schedules_that_can_be_used(text: str) -> None:
-    assert schedule_fault(text) == ""
-
-
-@pytest.mark.parametrize("text", BAD_SCHEDULES)
-def test_schedules_that_cannot(text: str) -> None:
-    assert schedule_fault(text) != ""
 
 
 GRAPHS: dict[str, tuple[dict[str, list[str]], list[str]]] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import zoneinfo
 
+from extender.api import cron
 from extender.api.checks import Faults, qualified_name
-from extender.api.errors import Fault
+from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
-from webhook.cronjobs.schedule import schedule_fault
 from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView
@@ -29,8 +29,8 @@ def _faults(cron_job: Json) -> Faults:
         yield Fault("spec.schedule", "a schedule is required, such as '0 3 * * *'")
     elif "TZ" in schedule:
         yield Fault("spec.schedule", "a time zone belongs in spec.timeZone, not in the schedule")
-    elif schedule_fault(schedule):
-        yield Fault("spec.schedule", schedule_fault(schedule))
+    else:
+        yield from _schedule_faults(schedule, "spec.schedule")
     if "timeZone" in spec:
         yield from _zone_faults(spec["timeZone"], "spec.timeZone")
     name = meta.get("name") or meta.get("generateName", "")
@@ -39,6 +39,13 @@ def _faults(cron_job: Json) -> Faults:
         yield Fault("metadata.name", what)
     elif qualified_name(name):
         yield Fault("metadata.name", qualified_name(name))
+
+
+def _schedule_faults(schedule: str, path: str) -> Faults:
+    try:
+        cron.parse(schedule)
+    except InvalidObject as error:
+        yield Fault(path, str(error))
 
 
 def _zone_faults(zone: str, path: str) -> Faults:
