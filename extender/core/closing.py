@@ -33,12 +33,16 @@ def close(ssn: Session) -> list[Waiting]:
     ssn.close()
     waiting: list[Waiting] = []
     gangs = any(plugin.name == "gang" for plugin in ssn.plugins)
-    for job in _worth_a_look(ssn):
+    leaving = _leaving(ssn)
+    phases = _phases(ssn, leaving)
+    for job in _worth_a_look(ssn, phases):
         why = _why_waits(ssn, job)
         if why is not None:
             waiting.append(why)
-        unschedulable = gangs and ssn.jobs.group[job] is not None and _lacks_members(ssn, job)
-        _close_group(ssn, job, why, unschedulable, gangs)
+        unschedulable = gangs and ssn.jobs.group[job] is not None and _lacks_members(ssn, job, int(leaving[job]))
+        in_part = unschedulable and ssn.job_counts[job][st.RUNNING]
+        phase = st.PHASES[st.PHASE_UNKNOWN if in_part else phases[job]]
+        _close_group(ssn, job, why, phase, unschedulable, gangs)
         if why is not None:
             _close_tasks(ssn, job, why)
     _close_queues(ssn)
@@ -58,13 +62,19 @@ def _why_waits(ssn: Session, job: int) -> Waiting | None:
     )
 
 
-def _worth_a_look(ssn: Session) -> list[int]:
+def _leaving(ssn: Session) -> NDArray[np.int64]:
+    """(J,) tasks that leave a node. Those that never had one are no part of what was started."""
+    rows = np.flatnonzero((ssn.task_status == st.RELEASING) & (ssn.task_node >= 0) & (ssn.tasks.job >= 0))
+    return np.bincount(ssn.tasks.job[rows], minlength=len(ssn.job_phase))
+
+
+def _worth_a_look(ssn: Session, phases: NDArray[np.int8]) -> list[int]:
     """Jobs that have unbound tasks, or whose PodGroup shows other numbers or another phase than they have now."""
     counts = ssn.job_counts
     unbound = counts[:, list(_UNBOUND)].sum(axis=1) > 0
     shown = ssn.jobs.shown
     now = counts[:, [st.RUNNING, st.SUCCEEDED, st.FAILED]]
-    differs = (shown != now).any(axis=1) | (ssn.job_phase != ssn.jobs.phase) | (_phases(ssn) != ssn.jobs.phase)
+    differs = (shown != now).any(axis=1) | (ssn.job_phase != ssn.jobs.phase) | (phases != ssn.jobs.phase)
     waiting_to_enter = ssn.job_phase <= st.PHASE_PENDING
     short = counts[:, st.IS_READY].sum(axis=1) < ssn.jobs.min_available
     rows = np.flatnonzero(unbound | differs | waiting_to_enter | short | ~ssn.jobs.shows_scheduled)
@@ -72,35 +82,33 @@ def _worth_a_look(ssn: Session) -> list[int]:
     return [int(row) for row in rows if keys[row] is not None]
 
 
-def _phases(ssn: Session) -> NDArray[np.int8]:
+def _phases(ssn: Session, leaving: NDArray[np.int64]) -> NDArray[np.int8]:
     """(J,) phase codes by the rule of the reference, without Unknown, which needs the gang's verdict."""
     counts = ssn.job_counts
     ended = counts[:, st.SUCCEEDED] + counts[:, st.FAILED]
-    scheduled = counts[:, st.RUNNING] + counts[:, st.BOUND] + ended + counts[:, st.RELEASING]
+    scheduled = counts[:, st.RUNNING] + counts[:, st.BOUND] + ended + leaving
     enough = (scheduled >= ssn.jobs.min_available) & (scheduled > 0)
     phases = np.where(ssn.job_phase == st.PHASE_INQUEUE, st.PHASE_INQUEUE, st.PHASE_PENDING)
     phases = np.where(enough, np.where(scheduled == ended, st.PHASE_COMPLETED, st.PHASE_RUNNING), phases)
     return phases.astype(np.int8)
 
 
-def _lacks_members(ssn: Session, job: int) -> bool:
+def _lacks_members(ssn: Session, job: int, leaving: int) -> bool:
     """The gang is short of its minimum, and not merely because members are on their way out."""
     counts = ssn.job_counts[job]
     minimum = int(ssn.jobs.min_available[job])
     if not ssn.jobs.tasks[job] or ssn.ready_count(job) + ssn.job_pending_best_effort[job] >= minimum:
         return False
     scheduled = int(sum(counts[status] for status in st.SCHEDULED_SET))
-    leaving = int(counts[st.RELEASING])
     nobody_waits = counts[st.PENDING] == 0 and counts[st.PIPELINED] == 0
     return not (leaving and nobody_waits and scheduled + leaving >= minimum)
 
 
-def _close_group(ssn: Session, job: int, why: Waiting | None, unschedulable: bool, gangs: bool) -> None:
+def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, unschedulable: bool, gangs: bool) -> None:
     group = ssn.jobs.group[job]
     if group is None or ssn.jobs.queue[job] < 0:
         return
     counts = ssn.job_counts[job]
-    phase = st.PHASES[_phase(ssn, job, unschedulable)]
     status: Json = {}
     if phase != group.status.phase:
         status["phase"] = phase
@@ -122,17 +130,6 @@ def _close_group(ssn: Session, job: int, why: Waiting | None, unschedulable: boo
     if status:
         ssn.operations.append(PatchStatus(POD_GROUP, group.metadata.key, {"status": status}, uid=group.metadata.uid))
         ssn.job_phase[job] = st.PHASES.index(phase)
-
-
-def _phase(ssn: Session, job: int, unschedulable: bool) -> int:
-    if unschedulable and ssn.job_counts[job][st.RUNNING]:
-        return st.PHASE_UNKNOWN
-    counts = ssn.job_counts[job]
-    ended = counts[st.SUCCEEDED] + counts[st.FAILED]
-    scheduled = counts[st.RUNNING] + counts[st.BOUND] + ended + counts[st.RELEASING]
-    if scheduled > 0 and scheduled >= ssn.jobs.min_available[job]:
-        return st.PHASE_COMPLETED if scheduled == ended else st.PHASE_RUNNING
-    return st.PHASE_INQUEUE if ssn.job_phase[job] == st.PHASE_INQUEUE else st.PHASE_PENDING
 
 
 def _admission(ssn: Session, job: int, group: PodGroup, why: Waiting | None) -> list[Json] | None:

@@ -148,8 +148,10 @@ def _without_verdict(ssn: Session, job: int, phase: str) -> str:
         return phase
     counts, group = ssn.job_counts[job], ssn.jobs.group[job]
     assert group is not None
-    there = sum(int(counts[status]) for status in (*st.SCHEDULED_SET, st.RELEASING))
-    return podgroup.RUNNING if there >= group.spec.min_member else group.status.phase
+    leaving = sum(ssn.task_status[task] == st.RELEASING and ssn.task_node[task] >= 0 for task in ssn.jobs.tasks[job])
+    if sum(int(counts[status]) for status in st.SCHEDULED_SET) + leaving >= group.spec.min_member:
+        return podgroup.RUNNING
+    return group.status.phase if group.status.phase == podgroup.INQUEUE else podgroup.PENDING
 
 
 def judge(case: Mapping[str, Any]) -> list[str]:

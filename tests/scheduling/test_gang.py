@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from extender.api.meta import Json
+from extender.api.meta import POD_GROUP, Json
+from extender.api.operations import PatchStatus
+from extender.core.closing import close
 from extender.core.plugin import Vote
 from extender.core.session import Session
 from extender.testing.builders import GroupBuilder, node, podgroup, queue, task
@@ -124,6 +126,25 @@ def test_victims(least: int, candidates: list[str], want: list[str]) -> None:
     rows = [task_row(ssn, name) for name in candidates]
     chosen = plugin(ssn, "gang").preemptable(ssn, task_row(ssn, "t"), rows)
     assert [ssn.task_key(row).name for row in chosen] == want
+
+
+PHASES = {
+    "members that leave their nodes still hold them": ("Running", [task("a", "g").cpu(1).on("n").leaving()], None),
+    "a pod that is deleted before it had a node starts nothing": ("Inqueue", [task("a", "g").cpu(1).leaving()], None),
+    "a node that is not known is a node": ("Inqueue", [task("a", "g").cpu(1).on("gone").leaving()], "Running"),
+    "what runs is Running": ("Inqueue", running("a"), "Running"),
+    "what has ended is Completed": ("Running", [task("a", "g").cpu(1).on("n", "Succeeded")], "Completed"),
+    "without a node it waits": ("Running", pending("a", cpu=65), "Pending"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("shown", "tasks", "written"), PHASES.values(), ids=PHASES)
+def test_the_phase_follows_the_members(shown: str, tasks: list[Json], written: str | None) -> None:
+    """Written at the end of a session where it differs from what the PodGroup shows."""
+    ssn = session(podgroup("g").members(1).phase(shown), *tasks)
+    close(ssn)
+    statuses = [op.patch["status"] for op in ssn.operations if isinstance(op, PatchStatus) and op.kind is POD_GROUP]
+    assert next((status["phase"] for status in statuses if "phase" in status), None) == written
 
 
 def test_ready_jobs_go_last() -> None:
