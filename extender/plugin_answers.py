@@ -6,19 +6,22 @@ rows must be among those that were given, arrays must be for the places that wer
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from types import NoneType
 from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.api.meta import Kind
 from extender.api.operations import Prior
 from extender.core.hooks import Hooks
 from extender.core.hyper_nodes import HyperNode
 from extender.core.placement import NOWHERE
-from extender.core.plugin import Across, At, Plugin, Refusal, Refused, Vote
+from extender.core.plugin import Across, At, Change, Plugin, Refusal, Refused, Vote
+from extender.core.session import Session
 
 HOOKS = {name: method for name, method in vars(Hooks).items() if inspect.isfunction(method) and not name.startswith("_")}
 # Everything that a plugin is asked.
@@ -42,7 +45,8 @@ _OTHER_KIND = ""
 def checked(hook: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """The method; it raises TypeError for an answer that nobody could work with. One for each session: keys are compared.
 
-    Lists and arrays are lent as copies, so that a plugin that changes them changes nothing; the points of node_reduce are not."""
+    Lists and arrays are lent as copies, so that a plugin that changes them changes nothing; the points of node_reduce are not.
+    What lies within the session and the places is too much to copy: it cannot be written meanwhile."""
     wanted = str(inspect.signature(ASKED[hook]).return_annotation)
     kinds = tuple(kind for word in wanted.split(" | ") for kind in _several(_KINDS[word]))
     fault = _comparable() if wanted == "Key" else _FAULTS.get(hook) or _FAULTS.get(wanted.removesuffix(" | None"))
@@ -50,7 +54,8 @@ def checked(hook: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*given: Any) -> Any:
         lent = (each.copy() if isinstance(each, (list, np.ndarray)) and at != kept else each for at, each in enumerate(given))
-        answer = method(*lent)
+        with _only_read(given):
+            answer = method(*lent)
         if wanted == "None":
             return None
         wrong = None if isinstance(answer, kinds) else _OTHER_KIND
@@ -61,6 +66,31 @@ def checked(hook: str, method: Callable[..., Any]) -> Callable[..., Any]:
         return answer
 
     return call
+
+
+@contextmanager
+def _only_read(given: Iterable[Any]) -> Iterator[None]:
+    """Who writes into an array of these is told so, by NumPy. Calls may be nested: what is locked already stays so."""
+    arrays = [array for each in given for array in _within(each) if array.flags.writeable]
+    for array in arrays:
+        array.flags.writeable = False
+    try:
+        yield
+    finally:
+        for array in arrays:
+            array.flags.writeable = True
+
+
+def _within(lent: object) -> Iterable[NDArray[Any]]:
+    match lent:
+        case Session():
+            return lent.moved
+        case At(rows, allocatable, used, requested, nonzero, extra):
+            return rows, allocatable, used, requested, nonzero, extra
+        case Change(request=request, total=total):
+            return request, total
+        case _:
+            return ()
 
 
 def _several(kind: type | tuple[type, ...]) -> tuple[type, ...]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.api import meta, queue
 from extender.api.meta import Time
@@ -97,6 +98,13 @@ class Session(Answers):
         if shard is not None:
             ours[[row for name, row in self.nodes.rows.items() if name in shard.nodes]] = True
         return ours
+
+    @property
+    def moved(self) -> tuple[NDArray[Any], ...]:
+        """The arrays that statements write, and the session alone."""
+        return (self.task_status, self.task_node, self.used, self.requested, self.nonzero, self.releasing, self.idle, self.future,
+                self.job_counts, self.job_allocated, self.job_pending_best_effort, self.job_phase, self.places,
+                self.candidates, self.total)  # fmt: skip
 
     # --- finding things -----------------------------------------------------------------------------------------------
 

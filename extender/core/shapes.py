@@ -24,7 +24,8 @@ _FILL_NANOS = {name: quantity.nanos(amount) for name, amount in _FILL.items()}
 
 @dataclass(eq=False, slots=True)
 class Shape:
-    """One interned spec. `request` is (R,) with 1 in the pods column and is widened when the axis grows."""
+    """One interned spec. `request` is (R,) with 1 in the pods column and is widened when the axis grows. Arrays are read-only:
+    sessions and plugins see these very ones."""
 
     id: int
     spec: PodSpec
@@ -76,8 +77,8 @@ class Shapes:
             id=new,
             spec=spec,
             requests=requests,
-            request=request,
-            nonzero=nonzero_requests(spec, requests),
+            request=_fixed(request),
+            nonzero=_fixed(nonzero_requests(spec, requests)),
             best_effort=best_effort,
             gated=bool(spec.scheduling_gates),
             blocked=[gate.name for gate in spec.scheduling_gates or ()] not in ([], [QUEUE_ALLOCATION_GATE]),
@@ -95,7 +96,8 @@ class Shapes:
         width = len(self.axis)
         for shape in self.by_id:
             if shape is not None and len(shape.request) < width:
-                shape.request = np.concatenate([shape.request, np.zeros(width - len(shape.request), dtype=np.int64)])
+                more = np.zeros(width - len(shape.request), dtype=np.int64)
+                shape.request = _fixed(np.concatenate([shape.request, more]))
 
     def release(self, shape: Shape) -> None:
         """One task less; forgets the shape with its last."""
@@ -104,6 +106,11 @@ class Shapes:
             del self._ids[self._encoder.encode(shape.spec)]
             self.by_id[shape.id] = None
             self._free.append(shape.id)
+
+
+def _fixed(amounts: NDArray[np.int64]) -> NDArray[np.int64]:
+    amounts.flags.writeable = False
+    return amounts
 
 
 def _telling(volumes: tuple[Volume, ...] | None) -> tuple[Volume, ...] | None:

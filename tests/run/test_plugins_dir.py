@@ -355,6 +355,26 @@ def test_no_plugin_puts_more_on_a_node_than_it_holds(tmp_path: Path) -> None:
             schedule(snapshot(objects), conf, 0.0)
 
 
+GREEDY = {
+    "free room": "ssn.idle[:] = 10**12",
+    "used room": "at.used[:] = 0",
+    "the places": "at.rows[:] = 0",
+    "what nodes have": "ssn.nodes.allocatable[:] = 10**12",
+    "what a class asks": "cls.request[:] = 0",
+    "what all such pods ask": "cls.shape.request *= 0",
+    "the status of tasks": "ssn.task_status[:] = 3",
+}
+
+
+@pytest.mark.parametrize("line", GREEDY.values(), ids=GREEDY)
+def test_a_plugin_only_reads(tmp_path: Path, line: str) -> None:
+    """What it writes would be room that there is not, some of it beyond the session."""
+    method = f"    def predicate(self, ssn, cls, at):\n        {line}\n        return []\n"
+    conf = read(tmp_path, "actions: allocate\ntiers: [{plugins: [{name: mine}]}]\n", mine=PLUGIN % (method, "Mine(None)"))
+    with pytest.raises(PluginError, match=r"mine\.py:4: ValueError: .*read-only"):
+        schedule(snapshot(), conf, 0.0)
+
+
 ROWS = {
     "a word": ("preemptable", "x", "preemptable answered 'x', not Sequence[int] | None"),
     "no numbers": ("reclaimable", np.full(2, np.nan), "reclaimable answered array([nan, nan]), not Sequence[int] | None"),
