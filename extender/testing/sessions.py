@@ -117,8 +117,8 @@ def decided(result: Result) -> Decided:
     """The decisions of a session, read from its operations and its last state."""
     ssn = result.session
     phases = {
-        str(ssn.job_key(job)): (group.status.phase or "Pending")
-        for job in ssn.jobs.rows.values()
+        key: (group.status.phase or podgroup.PENDING)
+        for key, job in ssn.jobs.rows.items()
         if (group := ssn.jobs.group[job]) is not None
     }
     binds, evicts = {}, []
@@ -129,7 +129,10 @@ def decided(result: Result) -> Decided:
             case Evict(pod=pod):
                 evicts.append(str(pod))
             case PatchStatus(kind=meta.POD_GROUP, key=key, patch=patch) if "phase" in patch.get("status", {}):
-                phases[str(key)] = _without_verdict(ssn, ssn.jobs.rows[key], patch["status"]["phase"])
+                phases[key] = patch["status"]["phase"]
+    shown = {
+        str(k): _without_verdict(ssn, ssn.jobs.rows[k]) if phase == podgroup.UNKNOWN else phase for k, phase in phases.items()
+    }
     counts: dict[str, dict[str, int]] = {}
     pipelined: dict[str, dict[str, str]] = {}
     for key, row in ssn.jobs.rows.items():
@@ -138,14 +141,12 @@ def decided(result: Result) -> Decided:
         waiting = [task for task in tasks if ssn.task_status[task] == st.PIPELINED]
         if waiting:
             pipelined[str(key)] = {str(ssn.task_key(t)): ssn.nodes.name[ssn.task_node[t]] for t in waiting}
-    return Decided(binds, sorted(evicts), phases, counts, pipelined)
+    return Decided(binds, sorted(evicts), shown, counts, pipelined)
 
 
-def _without_verdict(ssn: Session, job: int, phase: str) -> str:
+def _without_verdict(ssn: Session, job: int) -> str:
     """The phase by the numbers alone. The records were taken before the gang plugin's closing hook, so that the verdict
     which turns a started group that lacks members into Unknown is in none of them."""
-    if phase != podgroup.UNKNOWN:
-        return phase
     counts, group = ssn.job_counts[job], ssn.jobs.group[job]
     assert group is not None
     leaving = sum(ssn.task_status[task] == st.RELEASING and ssn.task_node[task] >= 0 for task in ssn.jobs.tasks[job])
