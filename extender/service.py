@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from extender.api import labels
 from extender.api.errors import ClusterError, Conflict, InvalidObject, PluginError
 from extender.api.meta import POD, Json, Key, Kind, Time, uid_of
 from extender.api.operations import Bind, Emit, Operation, target
@@ -35,7 +36,7 @@ from extender.verbs.answering import Extender, NotSeenYet, Turn, Verdict
 from extender.verbs.survey import Survey
 
 VERBS = ("filter", "prioritize", "bind", "preempt")
-PROFILES = ("default-scheduler", "gang-scheduler")  # of manifests/kube-scheduler/configuration.yaml
+PROFILES = (labels.DEFAULT_SCHEDULER, "gang-scheduler")  # of manifests/kube-scheduler/configuration.yaml
 NOT_SYNCED = "node cache not synced"
 _BACKOFF = 2.0
 _WRITES = 16  # bindings on their way to the API server at once, however large the gang that starts
@@ -248,7 +249,7 @@ class Service:
                         raise
 
     def _bind(self, asked: wire.Binding) -> str:
-        """"" where the pod is bound, else why it is not."""
+        """Why the pod is not bound; empty where it is."""
         verdict = self._caught_up(lambda now: self.extender.ask_to_bind(asked, now))
         if verdict.turn is Turn.WAIT:
             verdict = self._wait(verdict.bind)

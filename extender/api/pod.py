@@ -12,6 +12,7 @@ from extender.api.selectors import LabelSelector, NodeAffinity, Toleration
 from extender.api.views import Metadata, Quantities, View
 
 PENDING, RUNNING, SUCCEEDED, FAILED, UNKNOWN = "Pending", "Running", "Succeeded", "Failed", "Unknown"
+ENDED = (SUCCEEDED, FAILED)  # the phases that no pod leaves
 DISRUPTION_TARGET, PREEMPTED = "DisruptionTarget", "PreemptionByScheduler"  # condition and reason on a victim
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from extender.api.errors import ClusterError, Conflict, NotFound
 from extender.api.meta import POD, Json, Key, Kind, format_time
 from extender.api.operations import Bind, Create, Delete, Emit, Evict, Operation, Patch, PatchStatus
+from extender.api.pod import DISRUPTION_TARGET, PREEMPTED
 from extender.cluster.clock import Clock
 from extender.cluster.events import EventRecorder, Recorder
 from extender.cluster.pod_rules import with_condition
@@ -28,8 +29,14 @@ class Report:
     failures: tuple[tuple[Operation, ClusterError], ...]
 
 
-def apply(cluster: Cluster, operations: Iterable[Operation], *, clock: Clock,
-          on_failure: OnFailure = lambda *_: None, events: Recorder | None = None) -> Report:
+def apply(
+    cluster: Cluster,
+    operations: Iterable[Operation],
+    *,
+    clock: Clock,
+    on_failure: OnFailure = lambda *_: None,
+    events: Recorder | None = None,
+) -> Report:
     """Carry out the operations. `events`: keep one per component, so that repeats are folded across calls."""
     writer = _Applier(cluster, clock, events or EventRecorder(clock))
     done, failures = 0, []
@@ -63,8 +70,13 @@ class _Applier:
                 self._cluster.patch(kind, key, _guarded(operation), subresource=_status_of(kind))
             case Delete():
                 with contextlib.suppress(NotFound):
-                    self._cluster.delete(operation.kind, operation.key, uid=operation.uid, propagation=operation.propagation,
-                                         grace_seconds=operation.grace_seconds)
+                    self._cluster.delete(
+                        operation.kind,
+                        operation.key,
+                        uid=operation.uid,
+                        propagation=operation.propagation,
+                        grace_seconds=operation.grace_seconds,
+                    )
             case Emit():
                 self._events.emit(self._cluster, operation)
 
@@ -103,7 +115,7 @@ class _Applier:
         target = f"{asker}: preempting to accommodate a higher priority pod"
         conditions = [
             {"type": "Ready", "status": "False", "reason": "Evict", "message": message},
-            {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": target},
+            {"type": DISRUPTION_TARGET, "status": "True", "reason": PREEMPTED, "message": target},
         ]
         with contextlib.suppress(ClusterError):  # they only explain the deletion
             self._write_conditions(evict.pod, pod, conditions)

@@ -23,6 +23,7 @@ from extender.api.meta import (
     key_of,
     labels_of,
 )
+from extender.api.pod import ENDED, PENDING
 from extender.api.selectors import LabelSelector
 from extender.api.views import view
 from extender.cluster.clock import Clock
@@ -94,13 +95,11 @@ def _amount(value: int | str, of: int) -> int:
 
 def check_eviction(budgets: Iterable[Json], pod: Json) -> None:
     """Raises TooManyRequests where a budget forbids it; a pod that does not run, or is going already, needs nobody's leave."""
-    if pod["status"].get("phase") in ("Succeeded", "Failed", "Pending") or "deletionTimestamp" in pod["metadata"]:
+    if pod["status"].get("phase") in (*ENDED, PENDING) or "deletionTimestamp" in pod["metadata"]:
         return
     covering = [budget for budget in budgets if covered_by(budget, [pod])]
     if len(covering) > 1:
-        raise ClusterError(
-            "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        )
+        raise ClusterError("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
     for budget in covering:
         status = budget.get("status") or {}
         enough = 0 < status.get("desiredHealthy", 0) <= status.get("currentHealthy", 0)

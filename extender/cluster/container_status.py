@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from extender.api.duration import format_duration
 from extender.api.meta import Json, key_of
+from extender.api.pod import DISRUPTION_TARGET, ENDED, FAILED
 from extender.cluster.pod_rules import with_condition
 
 
@@ -61,11 +62,15 @@ def restarted(pod: Json, now: str, exit_code: int, *, ready: bool) -> Json:
 
 def orphaned(pod: Json, now: str) -> Json:
     """The pod garbage collector's words for a pod whose node is gone, unless it has ended before."""
-    condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
-                 "message": "PodGC: node no longer exists"}
+    condition = {
+        "type": DISRUPTION_TARGET,
+        "status": "True",
+        "reason": "DeletionByPodGC",
+        "message": "PodGC: node no longer exists",
+    }
     status = with_condition(pod["status"], condition, now)
     phase = pod["status"].get("phase")
-    return {"phase": phase if phase in ("Succeeded", "Failed") else "Failed", "conditions": status["conditions"]}
+    return {"phase": phase if phase in ENDED else FAILED, "conditions": status["conditions"]}
 
 
 def _with_ready(status: Json, ready: bool, reason: str, now: str) -> Json:

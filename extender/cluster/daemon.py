@@ -1,9 +1,9 @@
 """The frame of every daemon: pages up, lease taken, work done in a thread, a clean end.
 
-    SIGTERM, SIGINT     the work is told to stop and finishes what it has begun; the lease is released; status 0
-    a second one        the process ends at once, status 1
-    the lease is lost   the process ends at once, status 1: whatever it still did would be done twice
-    the work ends       by an error: status 1"""
+SIGTERM, SIGINT     the work is told to stop and finishes what it has begun; the lease is released; status 0
+a second one        the process ends at once, status 1
+the lease is lost   the process ends at once, status 1: whatever it still did would be done twice
+the work ends       by an error: status 1"""
 
 from __future__ import annotations
 

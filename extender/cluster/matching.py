@@ -54,7 +54,7 @@ def _field_tests(kind: Kind, selector: str) -> list[Predicate]:
             raise BadRequest(f"invalid field selector {selector!r}; can't understand {term!r}")
         path, operator, value = found.groups()
         if path not in _EVERY_KIND and path not in _FIELDS.get(kind, ()):
-            raise BadRequest(f'field label not supported: {path}')
+            raise BadRequest(f"field label not supported: {path}")
         tests.append(_field_test(path, value, operator != "!="))
     return tests
 

@@ -2,7 +2,7 @@
 
 It stores JSON dicts that are never changed once stored: what comes in is copied, what goes out is shared and read-only.
 The rules of single kinds are in core_kinds.py and schema.py, those between objects in owners.py, budgets.py and quota.py.
-It knows nothing of schedulers and controllers; kubelet.py and workloads.py play on it as clients."""
+It knows nothing of schedulers and controllers; kubelet.py and workloads/ play on it as clients."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from extender.api.meta import (
     key_of,
     kind_of,
 )
+from extender.api.pod import DISRUPTION_TARGET
 from extender.cluster import core_kinds, metadata, pod_rules, refusals
 from extender.cluster.budgets import Budgets, check_eviction
 from extender.cluster.clock import Clock
@@ -51,8 +52,15 @@ EVENT_SECONDS = 3600.0  # how long Events are kept after they were last written 
 class MemoryCluster:
     """Thread safe: one lock. `admission` may be set at any time; `on_warning` hears what a server would answer as Warning."""
 
-    def __init__(self, clock: Clock, admission: Admission | None = None, *, history: int = KEPT_CHANGES, seed: int = 0,
-                 on_warning: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        admission: Admission | None = None,
+        *,
+        history: int = KEPT_CHANGES,
+        seed: int = 0,
+        on_warning: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.clock = clock
         self.admission = admission
         self.owners = Owners()
@@ -79,8 +87,9 @@ class MemoryCluster:
         with self._lock:
             return Listing(self._store(kind).select(namespace, matches), str(self._version))
 
-    def list_as_of(self, when: Time, kind: Kind, namespace: str = "", label_selector: str = "",
-                   field_selector: str = "") -> Listing:
+    def list_as_of(
+        self, when: Time, kind: Kind, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> Listing:
         """What `list` would have answered at that time."""
         matches = predicate(kind, label_selector, field_selector)
         with self._lock:
@@ -88,8 +97,9 @@ class MemoryCluster:
             found = matching((objects[key] for key in sorted(objects)), namespace, matches)
             return Listing(found, str(self._version if version < 0 else version))
 
-    def watch(self, kind: Kind, resource_version: str, namespace: str = "", label_selector: str = "",
-              field_selector: str = "") -> MemoryWatch:
+    def watch(
+        self, kind: Kind, resource_version: str, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> MemoryWatch:
         """As a real server: with the version "" or "0" the watch begins with an ADDED for every object that is there."""
         matches = predicate(kind, label_selector, field_selector)
         with self._lock:
@@ -102,8 +112,9 @@ class MemoryCluster:
                 position = store.history.after(int(resource_version))
             else:
                 raise BadRequest(f'Invalid value: "{resource_version}": resource version is not a number')
-            return MemoryWatch(store.history, position, first, changed=self._changed, clock=self.clock,
-                               namespace=namespace, predicate=matches)
+            return MemoryWatch(
+                store.history, position, first, changed=self._changed, clock=self.clock, namespace=namespace, predicate=matches
+            )
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -154,8 +165,16 @@ class MemoryCluster:
             old = self._existing(store, key)
             return self._replace(store, old, json_patch(old, steps), subresource, dry_run)
 
-    def delete(self, kind: Kind, key: Key, *, uid: str = "", propagation: str = "Background",
-               grace_seconds: int | None = None, dry_run: bool = False) -> None:
+    def delete(
+        self,
+        kind: Kind,
+        key: Key,
+        *,
+        uid: str = "",
+        propagation: str = "Background",
+        grace_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
         with self._lock:
             store = self._store(kind)
             old = self._existing(store, key)
@@ -179,8 +198,12 @@ class MemoryCluster:
                 raise refusals.recreated(POD, pod.name, uid, old["metadata"]["uid"])
             self._budgets.settle()
             check_eviction(self._stores[PDB].select(pod.namespace, None), old)
-            condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
-                         "message": "Eviction API: evicting"}
+            condition = {
+                "type": DISRUPTION_TARGET,
+                "status": "True",
+                "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting",
+            }
             status = pod_rules.with_condition(old["status"], condition, format_time(self.clock.now()))
             self._put(self._store(POD), pod, {**old, "metadata": {**old["metadata"]}, "status": status}, old)
             self.delete(POD, pod, uid=uid, grace_seconds=grace_seconds)

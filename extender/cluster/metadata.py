@@ -39,7 +39,7 @@ _CORE_WITH_GENERATION = {
     POD, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB, BATCH_CRON_JOB, PDB,
     NETWORK_POLICY, PRIORITY_CLASS,
 }  # fmt: skip
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery pkg/util/rand: no word comes of them
 # Kinds whose names are DNS labels, because they become host names.
 _LABEL_NAMES = {"Namespace", "Service"}
 
@@ -90,7 +90,7 @@ def complete(kind: Kind, new: Json, *, uid: str, now: str) -> None:
 
 
 def generated_name(prefix: str, rng: random.Random) -> str:
-    return prefix[:58] + "".join(rng.choices(_SUFFIX_LETTERS, k=5))
+    return prefix[:58] + "".join(rng.choices(SAFE_LETTERS, k=5))
 
 
 def _tidy(meta: Json) -> None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from extender.api import labels
 from extender.api.errors import Gone
 from extender.api.meta import POD, Json, Key, Time, annotations_of, key_of, uid_of
+from extender.api.pod import ENDED
 from extender.cluster.clock import Clock
 from extender.cluster.port import Watch, Watcher
-
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class PodHistory:
             span = replace(span, node=node, bound=now)
         if phase == "Running" and span.started is None:
             span = replace(span, started=now)
-        if phase in _ENDED and span.ended is None:
+        if phase in ENDED and span.ended is None:
             span = replace(span, ended=now, end=phase)
         self._spans[uid] = span
 

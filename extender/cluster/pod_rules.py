@@ -9,26 +9,25 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from extender.api import labels
 from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import POD, Json
+from extender.api.pod import ENDED
 from extender.api.quantity import nanos
 from extender.cluster import refusals
 from extender.cluster.label_keys import with_label_keys
 from extender.cluster.names import label_faults, name_fault
 
-NOT_A_QUANTITY = (
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-)
+NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DEFAULTS: Json = {
     "restartPolicy": "Always",
     "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
+    "schedulerName": labels.DEFAULT_SCHEDULER,
     "terminationGracePeriodSeconds": 30,
     "enableServiceLinks": True,
     "securityContext": {},
 }
 _ADMITTED = ("priority", "priorityClassName", "preemptionPolicy")  # set once, at creation
-_ENDED = ("Succeeded", "Failed")
 _UPDATABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
 _FORBIDDEN_UPDATE = (
     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -300,7 +299,7 @@ def with_condition(status: Json, condition: Json, now: str) -> Json:
 def grace(pod: Json, asked: int | None) -> int:
     """An unbound or ended pod goes at once."""
     spec = pod.get("spec") or {}
-    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in _ENDED:
+    if not spec.get("nodeName") or (pod.get("status") or {}).get("phase") in ENDED:
         return 0
     seconds = asked if asked is not None else spec.get("terminationGracePeriodSeconds", 30)
     return int(seconds) if seconds >= 0 else 1
@@ -309,4 +308,3 @@ def grace(pod: Json, asked: int | None) -> int:
 def is_ready(pod: Json) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
-

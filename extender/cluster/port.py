@@ -34,8 +34,9 @@ class Reader(Protocol):
 
 
 class Watcher(Protocol):
-    def watch(self, kind: Kind, resource_version: str, namespace: str = "", label_selector: str = "",
-              field_selector: str = "") -> Watch:
+    def watch(
+        self, kind: Kind, resource_version: str, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> Watch:
         """Everything after `resource_version`. Raises Gone where that is too old: list again."""
 
 
@@ -67,8 +68,16 @@ class Writer(Protocol):
     def json_patch(self, kind: Kind, key: Key, patch: list[Json], *, subresource: str = "", dry_run: bool = False) -> Json:
         """RFC 6902 patch."""
 
-    def delete(self, kind: Kind, key: Key, *, uid: str = "", propagation: str = "Background",
-               grace_seconds: int | None = None, dry_run: bool = False) -> None:
+    def delete(
+        self,
+        kind: Kind,
+        key: Key,
+        *,
+        uid: str = "",
+        propagation: str = "Background",
+        grace_seconds: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
         """`uid`: Conflict where the object is another one of the same name."""
 
     def bind(self, pod: Key, node: str, *, uid: str = "", annotations: dict[str, str] | None = None) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from extender.api.errors import Gone, InvalidObject
 from extender.api.meta import KINDS, POD, PVC, RESOURCE_QUOTA, Json, Key, Kind, key_of, uid_of
-from extender.api.pod import PodSpec, effective_requests
+from extender.api.pod import ENDED, PodSpec, effective_requests
 from extender.api.quantity import NANO, format_nanos, nanos
 from extender.api.selectors import Requirement
 from extender.api.views import view
@@ -43,7 +43,7 @@ def usage(kind: Kind, obj: Json, hard: Mapping[str, object]) -> Amounts:
     name = refusals.resource(kind)
     amounts = {f"count/{name}": NANO}
     if kind == POD:
-        if (obj.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+        if (obj.get("status") or {}).get("phase") not in ENDED:
             amounts |= _pod_usage(obj, any(each.startswith("limits.") for each in hard))
     else:
         amounts[name] = NANO
@@ -217,6 +217,7 @@ def _check_room(name: str, account: _Account, kind: Kind, obj: Json) -> None:
     asked = usage(kind, obj, account.hard)
     over = [each for each, amount in sorted(asked.items()) if amount and account.used.get(each, 0) + amount > account.hard[each]]
     if over:
+
         def listed(amounts: Amounts) -> str:
             return ",".join(f"{each}={_text(each, amounts.get(each, 0))}" for each in over)
 

@@ -154,9 +154,11 @@ def _cel(rule: str, message: str) -> Check:
     """The rules of our CRDs count which of some fields there are: `has(self.a) || has(self.b)`, `... + ... <= 1`."""
     fields = re.findall(r"has\(self\.(\w+)\)", rule)
     if re.fullmatch(r"has\(self\.\w+\)( \|\| has\(self\.\w+\))*", rule):
+
         def holds(count: int) -> bool:
             return count >= 1
     elif re.fullmatch(r"\(has\(self\.\w+\) \? 1 : 0\)( \+ \(has\(self\.\w+\) \? 1 : 0\))* <= 1", rule):
+
         def holds(count: int) -> bool:
             return count <= 1
     else:

@@ -15,8 +15,17 @@ from extender.cluster.port import WatchEvent
 class MemoryWatch:
     """`lag`: seconds by which events come in late (a slow watch, for tests of what happens then)."""
 
-    def __init__(self, history: History, position: int, first: Sequence[WatchEvent], *, changed: threading.Condition,
-                 clock: Clock, namespace: str = "", predicate: Predicate | None = None) -> None:
+    def __init__(
+        self,
+        history: History,
+        position: int,
+        first: Sequence[WatchEvent],
+        *,
+        changed: threading.Condition,
+        clock: Clock,
+        namespace: str = "",
+        predicate: Predicate | None = None,
+    ) -> None:
         self.lag = 0.0
         self._history = history
         self._position = position

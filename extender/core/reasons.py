@@ -40,6 +40,8 @@ class Reason(StrEnum):
     UNREADABLE = "Unreadable"
 
 
+TOO_MANY_PODS = "node(s) pod number exceeded"
+_INSUFFICIENT = "Insufficient "
 OF_ONE_ROLE = "node(s) refused another task of the role"
 
 
@@ -125,7 +127,12 @@ def no_room(ssn: Session, cls: TaskClass) -> FitErrors | None:
 
 
 def insufficient(resource: str) -> str:
-    return "node(s) pod number exceeded" if resource == "pods" else f"Insufficient {resource}"
+    """The cause where a node has too little of a resource, as upstream words it."""
+    return TOO_MANY_PODS if resource == "pods" else f"{_INSUFFICIENT}{resource}"
+
+
+def is_insufficient(cause: str) -> bool:
+    return cause == TOO_MANY_PODS or cause.startswith(_INSUFFICIENT)
 
 
 def merged(errors: Iterable[FitErrors]) -> Counter[str]:

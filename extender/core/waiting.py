@@ -11,7 +11,7 @@ from extender.core import status as st
 from extender.core.axis import IntR
 from extender.core.members import Members
 from extender.core.never import gang_too_large, members_too_large, with_sizes
-from extender.core.reasons import FitErrors, Reason, Waiting, merged, no_room
+from extender.core.reasons import FitErrors, Reason, Waiting, is_insufficient, merged, no_room
 from extender.core.session import Session
 
 _UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
@@ -154,11 +154,7 @@ def _judge_untried(ssn: Session, tasks: list[int]) -> None:
 
 def _cause(causes: Counter[str]) -> Reason:
     dominant = causes.most_common(1)[0][0] if causes else ""
-    return Reason.INSUFFICIENT_RESOURCES if _is_room(dominant) else Reason.NODES_REFUSE
-
-
-def _is_room(cause: str) -> bool:
-    return cause.startswith("Insufficient ") or cause == "node(s) pod number exceeded"
+    return Reason.INSUFFICIENT_RESOURCES if is_insufficient(dominant) else Reason.NODES_REFUSE
 
 
 def _fit(ssn: Session, job: int) -> int:

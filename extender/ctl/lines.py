@@ -10,15 +10,13 @@ from typing import Any
 from extender.api.errors import InvalidObject
 from extender.api.meta import JOB, NODE, POD, POD_GROUP, QUEUE, Json, Kind, key_of, parse_time, uid_of
 from extender.api.node import Node
-from extender.api.pod import Pod, effective_requests
+from extender.api.pod import ENDED, Pod, effective_requests
 from extender.api.quantity import nanos
 from extender.api.views import view
 from extender.cluster.pod_history import PodSpan
 from extender.core.axis import unit_of
 from extender.ctl.group_names import GroupNames
 from extender.local import Outcome
-
-_ENDED = ("Succeeded", "Failed")
 
 Amounts = Mapping[str, int]  # resource -> nano-units
 
@@ -113,7 +111,7 @@ def node_lines(objects: Mapping[Kind, Sequence[Json]]) -> Iterator[NodeLine]:
     pods: Counter[str] = Counter()
     for pod in objects.get(POD, ()):
         node = pod["spec"].get("nodeName")
-        if node and phase_of(pod) not in _ENDED:
+        if node and phase_of(pod) not in ENDED:
             pods[node] += 1
             used[node].update(_requests(pod))
     for obj in objects.get(NODE, ()):

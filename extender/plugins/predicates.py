@@ -22,12 +22,12 @@ from extender.core.kube.neighbours import DomainCounts, Neighbours
 from extender.core.kube.pod_terms import Lookers
 from extender.core.mirror import VOLUMES
 from extender.core.plugin import Across, Arguments, At, Change, Plugin, Refusal, TaskClass
+from extender.core.reasons import TOO_MANY_PODS
 from extender.core.session import Session
 from extender.core.snapshot import Nodes
 from extender.core.volumes.filter import Objection, VolumeFilter
 from extender.core.volumes.needed import ALL
 
-TOO_MANY_PODS = "node(s) pod number exceeded"
 FILTER_TIMEOUT = "dynamicresources.filterTimeoutSeconds"
 BIND_TIMEOUT = "volumebinding.bindTimeoutSeconds"
 _TRIES_A_SECOND = 10_000  # what bounds the search for devices, so that its answer does not depend on the machine

@@ -66,9 +66,7 @@ def _read(quota: ResourceQuota) -> tuple[str, Nanos, Nanos] | None:
     return quota.metadata.name, hard, used
 
 
-def _refusal(
-    namespace: str, name: str, short: list[str], asked: Nanos, used: Nanos, admitted: Nanos, hard: Nanos
-) -> NotAdmitted:
+def _refusal(namespace: str, name: str, short: list[str], asked: Nanos, used: Nanos, admitted: Nanos, hard: Nanos) -> NotAdmitted:
     counted = {r: used.get(r, 0) + admitted[r] for r in short}
     event = (
         f"resource quota insufficient, requested: {_listed(asked, short)}, used: {_listed(counted, short)}, "

@@ -21,8 +21,9 @@ from prometheus_client import CollectorRegistry
 
 from extender import local
 from extender.actions import ACTIONS
+from extender.api import labels
 from extender.api.errors import NotFound, PumiceError
-from extender.api.meta import KINDS, POD, Json, Key, Kind, format_time, key_of, kind_of, uid_of
+from extender.api.meta import KINDS, POD, Json, Key, Kind, annotations_of, format_time, key_of, kind_of, uid_of
 from extender.cluster.clock import Clock, VirtualClock
 from extender.cluster.kubelet import Kubelet
 from extender.cluster.memory import MemoryCluster
@@ -95,7 +96,6 @@ class Story:
         )
         self.played = Played(case, self.local, Tape(self.local.cluster), self._trouble)
         self._recreate = bool((config.get("harness") or {}).get("recreateEvicted"))
-        self._to_recreate: list[Json] = []
         self._seen_deletions = 0
 
     def _view(self, component: str, cluster: Cluster) -> Cluster:
@@ -135,7 +135,7 @@ class Story:
         played.tape.listen()
         groups: dict[str, set[str]] = {}
         for pod in self.local.cluster.list(POD).objects:
-            name = (pod["metadata"].get("annotations") or {}).get("scheduling.k8s.io/group-name")
+            name = annotations_of(pod).get(labels.GROUP_NAME)
             if name and pod["spec"].get("nodeName"):
                 groups.setdefault(name, set()).add(key_of(pod).name)
         played.bound_after.append({name: frozenset(pods) for name, pods in groups.items()})

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 from extender.api import labels, quantity
 from extender.api.meta import KINDS, NODE, POD, POD_GROUP, QUEUE, Json, Key, Kind, Time, annotations_of, key_of, uid_of
-from extender.api.pod import Pod, effective_requests
+from extender.api.pod import ENDED, Pod, effective_requests
 from extender.api.views import view
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.watching import MemoryWatch
-
-_ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class Tape:
 
     def _held_by(self, pod: Json) -> Held | None:
         node = pod["spec"].get("nodeName")
-        if not node or (pod.get("status") or {}).get("phase") in _ENDED:
+        if not node or (pod.get("status") or {}).get("phase") in ENDED:
             return None
         requests = {**effective_requests(view(Pod, pod).spec), "pods": 10**9}
         group = annotations_of(pod).get(labels.GROUP_NAME, "")

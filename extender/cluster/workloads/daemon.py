@@ -49,9 +49,11 @@ def _runs_on(template: Json, node: Json) -> bool:
     labels = seen.metadata.labels or {}
     if any(labels.get(name) != value for name, value in (spec.node_selector or {}).items()):
         return False
-    required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution if (
-        spec.affinity is not None and spec.affinity.node_affinity is not None
-    ) else None
+    required = (
+        spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+        if (spec.affinity is not None and spec.affinity.node_affinity is not None)
+        else None
+    )
     if required is not None and not required.matches(seen.metadata.name, labels):
         return False
     hard = [taint for taint in seen.spec.taints or () if taint.effect in ("NoSchedule", "NoExecute")]

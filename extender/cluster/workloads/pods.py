@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from extender.api.meta import POD, Json, Kind, Time, key_of, owner_reference, parse_time, uid_of
 from extender.api.operations import Delete, Operation, PatchStatus
+from extender.api.pod import ENDED
+from extender.cluster.metadata import SAFE_LETTERS
 from extender.cluster.pod_rules import is_ready
-
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery pkg/util/rand, SafeEncodeString
 
 
 def pod_from(template: Json, owner: Json, *, name: str = "", labels: Json | None = None) -> Json:
@@ -33,9 +33,9 @@ def revision(template: Json) -> str:
     number = zlib.crc32(json.dumps(template, sort_keys=True).encode())
     digits = []
     while number:
-        number, digit = divmod(number, len(_LETTERS))
-        digits.append(_LETTERS[digit])
-    return "".join(digits) or _LETTERS[0]
+        number, digit = divmod(number, len(SAFE_LETTERS))
+        digits.append(SAFE_LETTERS[digit])
+    return "".join(digits) or SAFE_LETTERS[0]
 
 
 def delete_pod(pod: Json) -> Delete:
@@ -51,7 +51,7 @@ def phase(pod: Json) -> str:
 
 
 def ended(pod: Json) -> bool:
-    return phase(pod) in ("Succeeded", "Failed")
+    return phase(pod) in ENDED
 
 
 def active(pods: Iterable[Json]) -> list[Json]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from extender.api.labels import HOSTNAME, ZONE
 from extender.api.pod import TopologySpreadConstraint
 from extender.api.selectors import LabelSelector, Requirement
 from extender.core import status as st
@@ -23,7 +24,6 @@ from extender.core.plugin import TaskClass
 
 REASON = "node(s) didn't match pod topology spread constraints"
 MISSING_REASON = f"{REASON} (missing required label)"
-HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _HARD, _SOFT = "DoNotSchedule", "ScheduleAnyway"
 _ONE = np.array([0, 1], dtype=np.int64)
 _DEFAULTS = (
