@@ -22,6 +22,7 @@ lint: ruff mypy arrows
 
 ruff: $(READY)
 	$(BIN)/ruff check
+	$(BIN)/ruff format --check --quiet
 
 mypy: $(READY)
 	$(BIN)/mypy

@@ -43,9 +43,7 @@ _BACKOFF = 5.0  # seconds to wait where the API server does not answer
 class Decide(Protocol):
     """Holds one session. Whoever measures or records sessions puts itself around `decide`."""
 
-    def __call__(
-        self, mirror: Mirror, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations
-    ) -> Result: ...
+    def __call__(self, mirror: Mirror, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations) -> Result: ...
 
 
 def decide(mirror: Mirror, conf: Conf, now: Time, rng: np.random.Generator, reservations: Reservations) -> Result:

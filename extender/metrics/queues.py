@@ -111,5 +111,3 @@ def _amounts(ssn: Session, family: str, rows: Any) -> Iterator[GaugeMetricFamily
             elif amount < sys.float_info.max:
                 scalar.add_metric((queue, ssn.axis.names[column]), amount)
     yield from (cpu, memory, scalar)
-
-

@@ -146,5 +146,3 @@ class SchedulerMetrics:
         if self._session is not None:
             yield from of_jobs(self._session, per_job=self._per_job)
             yield from of_queues(self._session)
-
-

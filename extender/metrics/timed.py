@@ -104,5 +104,3 @@ class _Measured:
         began = self._source.timer()
         self._plugin.close(ssn)
         self._source.closed((self._source.timer() - began) * _MS)
-
-

@@ -65,7 +65,7 @@ class Daemon:
 
     def __init__(self, plane: Plane, by: Path | None = None) -> None:
         self._plane = plane
-        self.port, = free_ports(1)
+        (self.port,) = free_ports(1)
         _install(plane)
         kubeconfig = by or plane.kubeconfig_of_service_account("volcano-system", "vc-extender")
         self._command = [sys.executable, "-c", "from extender.cli import main; main()", f"--kubeconfig={kubeconfig}",

@@ -18,8 +18,7 @@ from extender.testing.builders import node, podgroup, queue, task
 
 GROUP = "train-0a1b2c3d-0000-4000-8000-00000000000a"
 TRAIN = (
-    "default/train waits: gang of 2: 1 fit, 1 lack a node; "
-    "0/1 nodes are unavailable: 1 Insufficient cpu. [InsufficientResources]"
+    "default/train waits: gang of 2: 1 fit, 1 lack a node; 0/1 nodes are unavailable: 1 Insufficient cpu. [InsufficientResources]"
 )
 
 

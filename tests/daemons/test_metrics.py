@@ -232,5 +232,3 @@ def test_the_page_is_current(update: bool) -> None:
     if update:
         PAGE.write_text(text)
     assert PAGE.read_text() == text, "pytest tests/daemons --update writes it anew"
-
-

@@ -120,9 +120,9 @@ def test_the_member_that_asks_is_part_of_the_plan() -> None:
 
 def test_a_node_that_kube_scheduler_leaves_out_is_planned_around() -> None:
     world = World(*machines(3, cpu=1), *gang("g", 2))
-    first, = world.filter("g-0").names
+    (first,) = world.filter("g-0").names
     others = [name for name in world.nodes if name != first]
-    again, = world.filter("g-0", *others).names
+    (again,) = world.filter("g-0", *others).names
     assert again in others
 
 
@@ -223,7 +223,7 @@ def test_no_more_gangs_begin_than_there_are_threads_for() -> None:
 def test_a_bind_is_asked_for_again() -> None:
     """The one before may have been answered too late."""
     world = World(*machines(1), *gang("g", 1))
-    place, = world.place("g-0")
+    (place,) = world.place("g-0")
     assert [world.ask("g-0", place), world.ask("g-0", place)] == [Turn.GO, Turn.GO]
 
 
@@ -231,7 +231,7 @@ def test_after_a_restart_what_runs_counts() -> None:
     """Three of four are bound: the fourth waits for nobody."""
     there = [member(f"g-{i}").cpu(1).on("n0") for i in range(3)]
     world = World(*machines(1), podgroup("g").members(4).phase("Running"), *there, member("g-3").cpu(1))
-    place, = world.place("g-3")
+    (place,) = world.place("g-3")
     assert world.ask("g-3", place) is Turn.GO
 
 

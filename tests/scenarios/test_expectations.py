@@ -55,7 +55,9 @@ def told(expect: dict[str, Any]) -> str:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a step that failed": ({}, "step twice was refused: .* already exists"),
     "another message": (
-        {"denied": [{"step": "twice", "field": "metadata.name", "matches": "quota"}]}, "want a message that matches 'quota'"),
+        {"denied": [{"step": "twice", "field": "metadata.name", "matches": "quota"}]},
+        "want a message that matches 'quota'",
+    ),
     "a step that was accepted": ({"denied": [{"step": "1", "field": "", "matches": ""}]}, "step 1 was accepted"),
     "another node": ({"bound": {"low-0": "n7"}}, "bound: low-0: want it on n7, got \\['n0'\\]"),
     "a pod that waits": ({"bound": {"wide-0": "*"}}, "bound: wide-0"),

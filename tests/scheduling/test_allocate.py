@@ -72,15 +72,23 @@ CASES: dict[str, tuple[list[Json], list[str]]] = {
     ),
     "tasks of one role are taken to be of one template": (
         [
-            node("n0").cpu(4).labels(disk="ssd"), node("n1").cpu(4), queue(), podgroup("g").members(2),
-            task("g-w-0", group="g").cpu(1).role("w").select(disk="ssd"), task("g-w-1", group="g").cpu(4).role("w"),
+            node("n0").cpu(4).labels(disk="ssd"),
+            node("n1").cpu(4),
+            queue(),
+            podgroup("g").members(2),
+            task("g-w-0", group="g").cpu(1).role("w").select(disk="ssd"),
+            task("g-w-1", group="g").cpu(4).role("w"),
         ],
         [],
     ),
     "tasks without a role are judged apart": (
         [
-            node("n0").cpu(4).labels(disk="ssd"), node("n1").cpu(4), queue(), podgroup("g").members(2),
-            task("g-w-0", group="g").cpu(1).select(disk="ssd"), task("g-w-1", group="g").cpu(4),
+            node("n0").cpu(4).labels(disk="ssd"),
+            node("n1").cpu(4),
+            queue(),
+            podgroup("g").members(2),
+            task("g-w-0", group="g").cpu(1).select(disk="ssd"),
+            task("g-w-1", group="g").cpu(4),
         ],
         ["g-w-0", "g-w-1"],
     ),

@@ -227,7 +227,8 @@ def test_a_gang_that_cannot_start_whole_is_given_up_whole() -> None:
     world.step(5)
     assert [world.node_of(f"w-{name}") for name in "ab"] == ["", ""]
     assert sorted(world.told()) == [
-        "binding volumes: its gang cannot start whole any more", 'binding volumes: persistentvolumeclaim "b" not found'
+        "binding volumes: its gang cannot start whole any more",
+        'binding volumes: persistentvolumeclaim "b" not found',
     ]
 
 

@@ -41,9 +41,7 @@ def worlds(draw: st.DrawFn) -> World:
     """A few nodes and queues, gangs of which some members run."""
     objects: list[Json] = []
     nodes = draw(st.integers(1, 4))
-    objects += [
-        node(f"n{i}").cpu(draw(st.integers(1, 8))).memory("64Gi").pods(draw(st.integers(2, 10))) for i in range(nodes)
-    ]
+    objects += [node(f"n{i}").cpu(draw(st.integers(1, 8))).memory("64Gi").pods(draw(st.integers(2, 10))) for i in range(nodes)]
     queues = draw(st.integers(1, 3))
     for q in range(queues):
         made = queue(f"q{q}").weight(draw(st.integers(1, 3)))

@@ -182,9 +182,7 @@ def test_budgets(budgets: list[Json], want: list[str]) -> None:
 
 def test_pods_without_labels_may_go() -> None:
     """No budget covers them."""
-    ssn = opened(
-        node("n").cpu(9), queue(), podgroup("g"), task("bare", "g").on("n"), budget("b", 0, {"app": "a"}), plugins="pdb"
-    )
+    ssn = opened(node("n").cpu(9), queue(), podgroup("g"), task("bare", "g").on("n"), budget("b", 0, {"app": "a"}), plugins="pdb")
     row = task_row(ssn, "bare")
     assert plugin(ssn, "pdb").reclaimable(ssn, row, [row]) == [row]
 

@@ -84,9 +84,7 @@ def test_real_capability(of: Json, want: list[int]) -> None:
 
 def test_guarantees_of_others_lower_the_real_capability() -> None:
     """60 of 100 are promised to others; 40 and its own 10 are what it can have."""
-    ssn = opened(
-        node("n").cpu(100), queue("q").guarantee(cpu=10), queue("other").guarantee(cpu=50), plugins="proportion"
-    )
+    ssn = opened(node("n").cpu(100), queue("q").guarantee(cpu=10), queue("other").guarantee(cpu=50), plugins="proportion")
     assert quotas.real_capability(ssn)[queue_row(ssn, "q")][0] == 50_000
 
 
