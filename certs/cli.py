@@ -25,12 +25,11 @@ from extender.api.meta import Key, Time, format_time
 from extender.cluster.clock import Clock, SystemClock
 from extender.cluster.daemon import Daemon, clients, elect, end
 from extender.cluster.endpoints import serve
-from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit
+from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit, refuse
 from extender.cluster.health import Health
-from extender.cluster.kubernetes import connect
 from extender.cluster.logs import configure
 from extender.cluster.metrics import LEADER, new_registry
-from extender.cluster.options import ClientOptions, LeaderOptions, LogOptions, ServingOptions
+from extender.cluster.options import NAMESPACE, ClientOptions, LeaderOptions, LogOptions, ServingOptions
 from extender.cluster.port import Cluster
 
 PROGRAM = "vc-certs"
@@ -40,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    webhook_namespace: str = flag("volcano-system", "namespace of the webhook's service and Secret")
+    webhook_namespace: str = flag(NAMESPACE, "namespace of the webhook's service and Secret")
     webhook_service_name: str = flag("volcano-admission-service", "name of the service")
     secret_name: str = flag("volcano-admission-secret", "name of the Secret")
 
@@ -105,7 +104,7 @@ def issue(options: IssueOptions, clock: Clock) -> int:
 
 
 def install(options: InstallOptions, clock: Clock) -> int:
-    written = keep(_connect(options.client), options.webhook.place(), clock.now(), force=options.force,
+    written = keep(options.client.connect(PROGRAM), options.webhook.place(), clock.now(), force=options.force,
                    external=options.cert_manager)  # fmt: skip
     print("\n".join(f"written: {what}" for what in written) or "nothing is due")
     return 0
@@ -132,7 +131,7 @@ def assemble(options: KeepOptions, cluster: Cluster, for_lease: Cluster, clock: 
 
 def status(options: StatusOptions, clock: Clock) -> int:
     place, now = options.webhook.place(), clock.now()
-    stock = folder.load(Path(options.folder)) if options.folder else load(_connect(options.client), place)[0]
+    stock = folder.load(Path(options.folder)) if options.folder else load(options.client.connect(PROGRAM), place)[0]
     lines, faults = report(stock, options.host or place.names, now)
     print("\n".join(lines))
     return 1 if faults else 0
@@ -156,11 +155,6 @@ def _described(what: str, pair: Pair | None) -> list[str]:
         return [f"{what}: none"]
     named = ", ".join(sorted(hosts(certificate))) or certificate.subject.rfc4514_string()
     return [f"{what}: {named}; due {format_time(due(certificate))}, expires {format_time(expires(certificate))}"]
-
-
-def _connect(client: ClientOptions) -> Cluster:
-    return connect(client.kubeconfig, master=client.master, rate=client.kube_api_qps, burst=client.kube_api_burst,
-                   user_agent=PROGRAM)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +187,8 @@ def main(argv: Sequence[str] | None = None, clock: Clock | None = None) -> NoRet
         log.warning(warning)
     try:
         sys.exit(command.run(given.options, clock or SystemClock()))
-    except UsageError as error:
-        print(f"error: {error}\nSee '{PROGRAM} {words[0]} --help'.", file=sys.stderr)
-        sys.exit(2)
     except (PumiceError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        refuse(error, f"{PROGRAM} {words[0]}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from extender.api.errors import AlreadyExists, Conflict, NotFound
 from extender.api.meta import SECRET, Json, Key, Kind, Time, annotations_of
 from extender.cluster.ca_bundle import WEBHOOK_KINDS, publish
 from extender.cluster.logs import about
+from extender.cluster.options import NAMESPACE
 from extender.cluster.port import Cluster
 
 CERT_MANAGER = "cert-manager.io/certificate-name"  # annotation of a Secret that cert-manager keeps
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 class Place:
     """Where the webhook is: its service and its Secret."""
 
-    namespace: str = "volcano-system"
+    namespace: str = NAMESPACE
     service: str = "volcano-admission-service"
     secret: str = "volcano-admission-secret"
 

@@ -26,10 +26,10 @@ from extender.api.meta import JOB, POD, Json, Key, Time, controller_of, parse_ti
 from extender.api.operations import Create, Operation
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock, SystemClock
-from extender.cluster.daemon import Daemon, clients, elect, end, refuse
+from extender.cluster.daemon import Daemon, clients, elect, end
 from extender.cluster.endpoints import serve
 from extender.cluster.events import EventRecorder
-from extender.cluster.flags import ARRAY, DURATION, LIST, flag, group, parse_or_exit
+from extender.cluster.flags import ARRAY, DURATION, LIST, flag, group, parse_or_exit, refuse
 from extender.cluster.health import Health
 from extender.cluster.logs import about, configure
 from extender.cluster.metrics import LEADER, WRITE_FAILURES, OnRequest, new_registry
@@ -244,6 +244,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         cluster, for_lease = clients(options.client, PROGRAM)
         assembled = assemble(options, cluster, os.environ, for_lease=for_lease)
     except PumiceError as error:
-        refuse(error)
+        refuse(error, PROGRAM)
     assembled.daemon.listen()
     end(assembled.daemon.run())

@@ -19,10 +19,10 @@ from extender.api.errors import ConfError, PumiceError, UsageError
 from extender.api.meta import LEASE, NODE, POD, POD_GROUP, Json, Key, Kind, labels_of
 from extender.api.operations import Emit
 from extender.cluster.clock import Clock, SystemClock
-from extender.cluster.daemon import Daemon, clients, elect, end, refuse
+from extender.cluster.daemon import Daemon, clients, elect, end
 from extender.cluster.endpoints import serve, stacks
 from extender.cluster.events import EventRecorder
-from extender.cluster.flags import ARRAY, DURATION, LIST, flag, group, parse_or_exit, rows
+from extender.cluster.flags import ARRAY, DURATION, LIST, flag, group, parse_or_exit, refuse, rows
 from extender.cluster.health import Health
 from extender.cluster.logs import about, configure
 from extender.cluster.metrics import LEADER, new_registry
@@ -329,6 +329,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         else:
             daemon = assemble(options, cluster, os.environ, for_lease=for_lease).daemon
     except PumiceError as error:
-        refuse(error)
+        refuse(error, PROGRAM)
     daemon.listen()
     end(daemon.run())

@@ -13,8 +13,7 @@ from functools import partial
 from typing import NoReturn
 
 from extender.api.errors import PumiceError, UsageError
-from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit
-from extender.cluster.kubernetes import KubernetesCluster, connect
+from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit, refuse
 from extender.cluster.logs import configure
 from extender.cluster.options import ClientOptions, GateOptions, LogOptions, split_address
 from extender.cluster.tls import TlsFiles
@@ -74,12 +73,6 @@ class Options:
         )
 
 
-def cluster_of(client: ClientOptions) -> KubernetesCluster:
-    """Called in each worker. Raises ConfError."""
-    return connect(client.kubeconfig, master=client.master, rate=client.kube_api_qps, burst=client.kube_api_burst,
-                   user_agent=PROGRAM)  # fmt: skip
-
-
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     given = parse_or_exit(Options(), sys.argv[1:] if argv is None else argv, os.environ, PROGRAM, __doc__.partition(":")[0])
     options = given.options
@@ -89,12 +82,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     try:
         options.check()
         sys.exit(_serve(options, options.settings()))
-    except UsageError as error:
-        print(f"error: {error}\nSee '{PROGRAM} --help'.", file=sys.stderr)
-        sys.exit(2)
     except (PumiceError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        refuse(error, PROGRAM)
 
 
 def _serve(options: Options, settings: Settings) -> int:
@@ -104,12 +93,12 @@ def _serve(options: Options, settings: Settings) -> int:
     try:
         from webhook.serving import Plan, Server
 
-        cluster_of(options.client).close()  # what is wrong with the configuration is told once, here
+        options.client.connect(PROGRAM).close()  # what is wrong with the configuration is told once, here
         health = split_address(options.healthz_address, "healthz-address") if options.enable_healthz else None
         plan = Plan(
             settings,
             TlsFiles(options.tls_cert_file, options.tls_private_key_file, options.ca_cert_file),
-            partial(cluster_of, options.client),
+            partial(options.client.connect, PROGRAM),  # in each worker
             address=(options.listen_address, options.port),
             health_address=health,
             admission_conf=options.admission_conf,

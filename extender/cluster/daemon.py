@@ -18,7 +18,6 @@ from typing import NoReturn
 
 from prometheus_client import Gauge
 
-from extender.api.errors import PumiceError, UsageError
 from extender.api.meta import Key
 from extender.cluster.clock import Clock, SteadyClock
 from extender.cluster.health import Health
@@ -155,18 +154,10 @@ def elect(options: LeaderOptions, lease: Key, cluster: Cluster) -> Election | No
 def clients(options: ClientOptions, program: str) -> tuple[KubernetesCluster, KubernetesCluster]:
     """Two ways to the cluster: one for the work, and one for the lease, which never waits for the first and tries each
     request once, for the election has its own rhythm of attempts. Raises ConfError."""
-    work = connect(options.kubeconfig, master=options.master, rate=options.kube_api_qps, burst=options.kube_api_burst,
-                   user_agent=program)  # fmt: skip
+    work = options.connect(program)
     lease = connect(options.kubeconfig, master=options.master, user_agent=f"{program}/leader-election", patience=0.0,
                     read_seconds=LEASE_SECONDS)  # fmt: skip
     return work, lease
-
-
-def refuse(error: PumiceError) -> NoReturn:
-    """What keeps the program from starting; status 2 for a wrong command line, else 1."""
-    for line in str(error).splitlines():
-        print(f"error: {line}", file=sys.stderr)
-    sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 def end(status: int) -> NoReturn:

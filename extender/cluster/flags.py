@@ -18,7 +18,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from extender.api.boolean import parse_bool
 from extender.api.duration import format_duration, seconds
@@ -192,8 +192,16 @@ def parse_or_exit(defaults: T, argv: Sequence[str], environ: Mapping[str, str], 
             print(answer)
         sys.exit(0)
     except UsageError as error:
-        print(f"error: {error}\nSee '{program} --help'.", file=sys.stderr)
-        sys.exit(2)
+        refuse(error, program)
+
+
+def refuse(error: PumiceError | OSError, program: str) -> NoReturn:
+    """What keeps a program from starting: status 2 where its command line is at fault, else 1."""
+    for line in str(error).splitlines():
+        print(f"error: {line}", file=sys.stderr)
+    if isinstance(error, UsageError):
+        print(f"See '{program} --help'.", file=sys.stderr)
+    sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 def help_text(defaults: Any, program: str, about: str = "") -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from extender.api.errors import UsageError, nearest
 from extender.cluster.flags import DURATION, SWITCHES, flag
+from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.logs import FORMATS
 
 NAMESPACE = "volcano-system"
@@ -32,6 +33,10 @@ class ClientOptions:
     kubeconfig: str = flag("", "path to a kubeconfig; without it and --master the configuration of the pod")
     kube_api_qps: float = flag(50.0, "requests a second to the API server")
     kube_api_burst: int = flag(100, "requests that may go at once beyond that")
+
+    def connect(self, program: str) -> KubernetesCluster:
+        """The cluster that they name. Raises ConfError; the server is not asked yet."""
+        return connect(self.kubeconfig, master=self.master, rate=self.kube_api_qps, burst=self.kube_api_burst, user_agent=program)
 
 
 @dataclass(frozen=True, slots=True)
