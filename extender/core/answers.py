@@ -22,7 +22,7 @@ Hook = Callable[..., Any]
 
 
 class Answers:
-    """Hooks are found by name in `hooks`, tier by tier, with the name of the plugin whose they are."""
+    """Hooks by name: `hooks` has them tier by tier, with the name of the plugin whose they are, `flat` one after the other."""
 
     jobs: Jobs
     queues: Queues
@@ -42,7 +42,7 @@ class Answers:
                     method = getattr(self.by_name[entry.name], point.hook, None)
                     if method is not None and (not point.switch or entry.switches[point.switch]):
                         self.hooks[point.hook][-1].append((entry.name, method))
-        self._flat: dict[str, list[Hook]] = {
+        self.flat: dict[str, list[Hook]] = {
             hook: [method for tier in tiers for _, method in tier] for hook, tiers in self.hooks.items()
         }
 
@@ -58,18 +58,18 @@ class Answers:
 
     def job_plugin_order(self, job: int) -> tuple[Any, ...]:
         """The plugins' part of job_order, for victims, where age does not count."""
-        return tuple(order(self, job) for order in self._flat["job_order"])
+        return tuple(order(self, job) for order in self.flat["job_order"])
 
     def sub_job_order(self, sub_job: SubJob) -> tuple[Any, ...]:
-        keys = (order(self, sub_job) for order in self._flat["sub_job_order"])
+        keys = (order(self, sub_job) for order in self.flat["sub_job_order"])
         return (*keys, sub_job.match_index, sub_job.name)
 
     def queue_order(self, row: int) -> tuple[Any, ...]:
-        keys = (order(self, row) for order in self._flat["queue_order"])
+        keys = (order(self, row) for order in self.flat["queue_order"])
         return (*keys, float(self.queues.created[row]), self.queues.name[row])
 
     def cluster_order(self, cluster: str) -> tuple[Any, ...]:
-        return (*(order(self, cluster) for order in self._flat["cluster_order"]), cluster)
+        return (*(order(self, cluster) for order in self.flat["cluster_order"]), cluster)
 
     def task_order(self, task: int) -> tuple[Any, ...]:
         key, pod = self.task_key(task), self.tasks.pod[task]
@@ -78,10 +78,10 @@ class Answers:
 
     def task_plugin_order(self, task: int) -> tuple[Any, ...]:
         """The plugins' part of task_order, where neither index nor age count."""
-        return tuple(order(self, task) for order in self._flat["task_order"])
+        return tuple(order(self, task) for order in self.flat["task_order"])
 
     def victim_queue_order(self, row: int, preemptor_queue: int) -> tuple[Any, ...]:
-        return tuple(order(self, row, preemptor_queue) for order in self._flat["victim_queue_order"])
+        return tuple(order(self, row, preemptor_queue) for order in self.flat["victim_queue_order"])
 
     def job_key(self, job: int) -> Key:
         key = self.jobs.key[job]
@@ -97,7 +97,7 @@ class Answers:
 
     def mapped_points(self, cls: TaskClass, at: At) -> list[IntN | None]:
         """What each `node_map` says of the places, rounded down; None where the class does not concern it."""
-        raw = (hook(self, cls, at) for hook in self._flat["node_map"])
+        raw = (hook(self, cls, at) for hook in self.flat["node_map"])
         return [np.floor(points).astype(np.int64) if points is not None else None for points in raw]
 
     def reduced_points(self, cls: TaskClass, mapped: Sequence[IntN | None], feasible: BoolN) -> Iterator[FloatN]:
@@ -126,7 +126,7 @@ class Answers:
     def hyper_node_order(self, sub_job: SubJob, candidates: Mapping[str, HyperNode]) -> dict[str, float]:
         """Points by name; 0 where no plugin has any."""
         totals = dict.fromkeys(candidates, 0.0)
-        for hook in self._flat["hyper_node_order"]:
+        for hook in self.flat["hyper_node_order"]:
             for name, points in hook(self, sub_job, candidates).items():
                 if name in totals:
                     totals[name] += points
@@ -135,24 +135,24 @@ class Answers:
     # --- queues -------------------------------------------------------------------------------------------------------
 
     def overused(self, row: int) -> bool:
-        return any(hook(self, row) for hook in self._flat["overused"])
+        return any(hook(self, row) for hook in self.flat["overused"])
 
     def preemptive(self, row: int, request: IntR) -> bool:
-        return all(hook(self, row, request) for hook in self._flat["preemptive"])
+        return all(hook(self, row, request) for hook in self.flat["preemptive"])
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
 
     def job_valid(self, job: int) -> Refused | None:
-        return next((refused for hook in self._flat["job_valid"] if (refused := hook(self, job)) is not None), None)
+        return next((refused for hook in self.flat["job_valid"] if (refused := hook(self, job)) is not None), None)
 
     def job_ready(self, job: int) -> bool:
-        return all(hook(self, job) for hook in self._flat["job_ready"])
+        return all(hook(self, job) for hook in self.flat["job_ready"])
 
     def sub_job_ready(self, sub_job: SubJob) -> bool:
         """A sub-job that is the whole job is ready with it."""
         if sub_job.whole:
             return self.job_ready(sub_job.job)
-        return all(hook(self, sub_job) for hook in self._flat["sub_job_ready"])
+        return all(hook(self, sub_job) for hook in self.flat["sub_job_ready"])
 
     def tasks_to_ready(self, sub_job: SubJob) -> int:
         """A lower bound of the tasks that must still take nodes before sub_job_ready can hold; at least 1."""
@@ -189,7 +189,7 @@ class Answers:
         return True
 
     def job_enqueued(self, job: int) -> None:
-        for hook in self._flat["job_enqueued"]:
+        for hook in self.flat["job_enqueued"]:
             hook(self, job)
 
     def job_starving(self, job: int) -> bool:
@@ -204,12 +204,12 @@ class Answers:
         return found
 
     def reserved_nodes(self) -> None:
-        for hook in self._flat["reserved_nodes"]:
+        for hook in self.flat["reserved_nodes"]:
             hook(self)
 
     def _alone(self, hook: str, *about: Any, default: Any) -> Any:
         """The answer of the first plugin that has the hook, whatever it is."""
-        return next((method(self, *about) for method in self._flat[hook]), default)
+        return next((method(self, *about) for method in self.flat[hook]), default)
 
     # --- victims ------------------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Answers:
         return []
 
     def before_bind(self, task: int) -> list[Prior]:
-        return [write for hook in self._flat["before_bind"] for write in hook(self, task)]
+        return [write for hook in self.flat["before_bind"] for write in hook(self, task)]
 
 
 def _index(name: str) -> int:

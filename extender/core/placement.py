@@ -33,16 +33,16 @@ class Plan:
         self.ssn, self.cls = ssn, cls
         self.asked = np.flatnonzero(cls.request)
         self.amount = cls.request[self.asked]
-        self.never: str | None = _first(hook(ssn, cls) for hook in ssn._flat["pre_predicate"])
-        self.across_checks = [hook for hook in ssn._flat["predicate_across"] if hook(ssn, cls) is not None]
+        self.never: str | None = _first(hook(ssn, cls) for hook in ssn.flat["pre_predicate"])
+        self.across_checks = [hook for hook in ssn.flat["predicate_across"] if hook(ssn, cls) is not None]
         self.no_room: tuple[int, FitErrors | None] | None = None  # reasons.py: the last answer, and after how many changes
         self._open_to = ssn.only_on.get(cls.id)
         self._seen = len(ssn.touched)
         everything = np.arange(len(ssn.nodes))
-        at = self._at(everything)
-        self.refusals: list[Refusal] = self._refusals(at)
+        at = self.at(everything)
+        self.refusals: list[Refusal] = self.refused(at)
         self.passes: BoolN = self.candidates() & ~_any(self.refusals, len(everything))
-        self.scores: FloatN = self._points(at)
+        self.scores: FloatN = self.points(at)
         self.mapped: list[IntN | None] = ssn.mapped_points(cls, at)
         self.fits_future: BoolN = self._room(ssn.future, everything)
         self.fits_idle: BoolN = self.fits_future & self._room(ssn.idle, everything)
@@ -53,7 +53,8 @@ class Plan:
 
     # --- what a row looks like ----------------------------------------------------------------------------------------
 
-    def _at(self, rows: IntN, extra: IntN | None = None) -> At:
+    def at(self, rows: IntN, extra: IntN | None = None) -> At:
+        """The rows as they stand, each with `extra` (K,) tasks of the class more on it."""
         ssn, cls = self.ssn, self.cls
         whole = len(rows) == len(ssn.nodes) and extra is None
         used, requested, nonzero = (
@@ -69,15 +70,17 @@ class Plan:
         allocatable = ssn.allocatable if whole else ssn.allocatable[rows]
         return At(rows, allocatable, used, requested, nonzero, more)
 
-    def _refusals(self, at: At) -> list[Refusal]:
+    def refused(self, at: At) -> list[Refusal]:
+        """(K,) each: what checks of one node refuse."""
         found: list[Refusal] = []
-        for hook in self.ssn._flat["predicate"]:
+        for hook in self.ssn.flat["predicate"]:
             found.extend(hook(self.ssn, self.cls, at))
         return found
 
-    def _points(self, at: At) -> FloatN:
+    def points(self, at: At) -> FloatN:
+        """(K,) sum of the points that look at one node."""
         total = np.zeros(len(at.rows))
-        for hook in self.ssn._flat["node_order"]:
+        for hook in self.ssn.flat["node_order"]:
             points = hook(self.ssn, self.cls, at)
             if points is not None:
                 total += points
@@ -97,11 +100,11 @@ class Plan:
             return
         rows = np.unique(np.array(touched[self._seen :], dtype=np.intp))
         self._seen = len(touched)
-        at = self._at(rows)
-        refused = self._refusals(at)
+        at = self.at(rows)
+        refused = self.refused(at)
         self.passes[rows] = self.candidates()[rows] & ~_any(refused, len(rows))
         self.refusals = _updated(self.refusals, refused, rows, len(self.ssn.nodes))
-        self.scores[rows] = self._points(at)
+        self.scores[rows] = self.points(at)
         if self.mapped:
             self._map_again(rows, at)
         self.fits_future[rows] = self._room(self.ssn.future, rows)
@@ -122,7 +125,7 @@ class Plan:
         mask = self.passes & (self.fits_future if releasing else self.fits_idle)
         if within is not None:
             mask &= within
-        for refusal in self._across():
+        for refusal in self.across():
             mask &= ~refusal.mask
         return mask
 
@@ -131,13 +134,18 @@ class Plan:
         self.refresh()
         return ~_any([refusal for refusal in self.refusals if refusal.unresolvable], len(self.passes))
 
-    def _across(self) -> list[Refusal]:
+    def across(self) -> list[Refusal]:
+        """(N,) each: what checks that look at other nodes too refuse, as the session stands."""
         return [refusal for hook in self.across_checks for refusal in hook(self.ssn, self.cls) or ()]
+
+    def every_refusal(self) -> list[Refusal]:
+        """(N,) each: of checks of one node, as they were when the plan was last refreshed, and of those across nodes."""
+        return [*self.refusals, *self.across()]
 
     def total_scores(self, feasible: BoolN) -> tuple[FloatN, bool, bool]:
         """(N,) points where feasible; whether they depend on which nodes are feasible; whether on each placement."""
         total, depends, moves = self.scores, False, bool(self.across_checks)
-        for hook in self.ssn._flat["batch_node_order"]:
+        for hook in self.ssn.flat["batch_node_order"]:
             across = hook(self.ssn, self.cls, feasible)
             if across is not None:
                 total = total + across.scores
@@ -158,7 +166,7 @@ class Plan:
         if self.ssn.preferred is not None and (mask & self.ssn.preferred).any():
             mask &= self.ssn.preferred
         scores, depends, moves = self.total_scores(mask)
-        for hook in self.ssn._flat["best_node"]:
+        for hook in self.ssn.flat["best_node"]:
             row = hook(self.ssn, self.cls, np.where(mask, scores, NOWHERE))
             if row is not None:
                 return [int(row)]
@@ -212,12 +220,12 @@ class _Ahead:
         plan = self.plan
         extra = np.tile(np.arange(first, first + steps), len(rows))
         places = np.repeat(rows, steps)
-        at = plan._at(places, extra)
-        scores = plan._points(at) + self.offset[places]
+        at = plan.at(places, extra)
+        scores = plan.points(at) + self.offset[places]
         room = np.ones(len(places), dtype=bool)
         for column, amount in zip(plan.asked, plan.amount, strict=True):
             room &= self.free[places, column] >= (extra + 1) * amount
-        room &= ~_any(plan._refusals(at), len(places))
+        room &= ~_any(plan.refused(at), len(places))
         scores[~room] = NOWHERE
         for row, seen in zip(rows.tolist(), scores.reshape(len(rows), steps).tolist(), strict=True):
             self.known.setdefault(row, []).extend(seen)

@@ -103,7 +103,7 @@ def explain(plan: Plan, within: HyperNode | None = None, open_to: BoolN | None =
         rest &= open_to
         if unresolvable.any():
             counts[OF_ONE_ROLE] += int(unresolvable.sum())
-    for refusal in [*plan.refusals, *plan._across()]:
+    for refusal in plan.every_refusal():
         refused = rest & refusal.mask
         if refused.any():
             counts[refusal.message] += int(refused.sum())

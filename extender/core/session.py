@@ -149,7 +149,7 @@ class Session(Answers):
         assert pod is not None
         labels = pod.metadata.labels or {}
         looked_at = tuple(sorted((k, v) for k, v in labels.items() if k in self._label_keys)) if self._label_keys else ()
-        extra = tuple(distinguish(self, task) for distinguish in self._flat["distinguish"])
+        extra = tuple(distinguish(self, task) for distinguish in self.flat["distinguish"])
         code = (int(self.tasks.shape[task]), pod.metadata.namespace, looked_at, extra)
         cls = self._classes.get(code)
         if cls is None:
@@ -189,11 +189,11 @@ class Session(Answers):
     def allocatable_tasks(self, row: int, tasks: Sequence[int]) -> int:
         """How many of the tasks, which ask the same, the queue may take now."""
         count, request = len(tasks), self.request(tasks[0])
-        for hook in self._flat["allocatable"]:
+        for hook in self.flat["allocatable"]:
             count = min(count, hook(self, row, request, count))
             if count <= 0:
                 return 0
-        return max(0, int(min([count, *(hook(self, row, tasks[:count]) for hook in self._flat["allocatable_claims"])])))
+        return max(0, int(min([count, *(hook(self, row, tasks[:count]) for hook in self.flat["allocatable_claims"])])))
 
     # --- state, changed by Statement only --------------------------------------------------------------------------------
 
@@ -214,7 +214,7 @@ class Session(Answers):
 
     def tell(self, hook: str, job: int, tasks: Sequence[int], nodes: Sequence[int], request: IntR) -> None:
         """Tell every plugin that these tasks took nodes (`allocated`) or gave them back (`deallocated`)."""
-        handlers = self._flat[hook]
+        handlers = self.flat[hook]
         if handlers:
             change = Change(job, self.queue_of(job), tasks, nodes, request, request * len(tasks))
             for handler in handlers:

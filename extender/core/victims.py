@@ -168,7 +168,7 @@ class VictimSearch:
         if errors is not None and errors.unresolvable is not None:
             curable &= ~errors.unresolvable
         refused = np.zeros(len(curable), dtype=bool)
-        for refusal in [*plan.refusals, *plan._across()]:
+        for refusal in plan.every_refusal():
             if refusal.unresolvable:
                 refused |= refusal.mask
         if self._refused is not None:
@@ -266,7 +266,7 @@ class VictimSearch:
         if (self.ssn.future[node, plan.asked] < plan.amount).any() or not self._queue_takes(task):
             return False
         plan.refresh()
-        return bool(plan.passes[node]) and not any(refusal.mask[node] for refusal in plan._across())
+        return bool(plan.passes[node]) and not any(refusal.mask[node] for refusal in plan.across())
 
     def _queue_takes(self, task: int) -> bool:
         ssn = self.ssn
@@ -359,7 +359,7 @@ def waits_for_victims(ssn: Session, task: int) -> bool:
         return False
     plan = ssn.plan(ssn.task_class(task))
     plan.refresh()
-    refusals = [refusal for refusal in [*plan.refusals, *plan._across()] if refusal.mask[node]]
+    refusals = [refusal for refusal in plan.every_refusal() if refusal.mask[node]]
     if any(refusal.unresolvable for refusal in refusals) or (not refusals and plan.fits_future[node]):
         return False
     own = _pod_priority(ssn, task)

@@ -47,7 +47,7 @@ def judged(ssn: Session, plan: Plan) -> tuple[set[str], dict[str, float]]:
     """Nodes that pass every check, amounts aside, and their points."""
     plan.refresh()
     passes = plan.passes.copy()
-    for refusal in plan._across():
+    for refusal in plan.across():
         passes &= ~refusal.mask
     scores, _, _ = plan.total_scores(passes)
     rows = np.flatnonzero(passes).tolist()
