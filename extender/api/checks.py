@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from extender.api import quantity
+from extender.api.decode import child
 from extender.api.errors import Fault, nearest
 from extender.api.formats import is_dns_label, is_dns_subdomain, is_label_key, is_label_value
 from extender.api.meta import Json
@@ -83,11 +84,13 @@ def optional(check: Check) -> Check:
 
 
 def is_ip(value: Any) -> str:
+    """Without a zone, and not IPv4 in the clothes of IPv6, which programs read differently."""
     try:
-        ipaddress.ip_address(str(value))
+        address = ipaddress.ip_address(str(value))
     except ValueError:
         return f"'{value}' is not an IP address"
-    return ""
+    strange = isinstance(address, ipaddress.IPv6Address) and (address.scope_id is not None or address.ipv4_mapped)
+    return f"'{value}' must be a plain IPv4 or IPv6 address" if strange else ""
 
 
 PORT_NUMBER = between(1, 65535)
@@ -123,7 +126,7 @@ def apply(table: Mapping[str, Check], obj: Json, path: str) -> Faults:
     for name, check in table.items():
         wrong = check(obj[name]) if name in obj else ""
         if wrong:
-            yield Fault(f"{path}.{name}", wrong)
+            yield Fault(child(path, name), wrong)
 
 
 def apply_each(check: Check, items: Iterable[Any], path: str) -> Faults:
@@ -136,7 +139,7 @@ def apply_each(check: Check, items: Iterable[Any], path: str) -> Faults:
 def required(obj: Json, path: str, *names: str) -> Faults:
     for name in names:
         if not obj.get(name):
-            yield Fault(f"{path}.{name}", f"{name} is required")
+            yield Fault(child(path, name), f"{name} is required")
 
 
 def only_one(obj: Json, path: str, names: Iterable[str], *, needed: bool = True) -> Faults:
@@ -145,8 +148,8 @@ def only_one(obj: Json, path: str, names: Iterable[str], *, needed: bool = True)
     given = [name for name in choices if name in obj]
     if needed and not given:
         yield Fault(path, f"one of {', '.join(choices)} is required")
-    for extra in given[1:]:
-        yield Fault(f"{path}.{extra}", f"only one of {', '.join(given)} may be given")
+    if len(given) > 1:
+        yield Fault(path, f"only one of {', '.join(given)} may be given")
 
 
 def repeated(values: Iterable[Any], path: str, field: str = "") -> Faults:
@@ -214,9 +217,9 @@ def is_extended(resource: str) -> bool:
 
 
 def amount_fault(resource: str, amount: Any) -> str:
-    """Amounts are not negative, and whole where the resource is counted."""
+    """Amounts are not negative, and whole (to a thousandth, rounded up) where the resource is counted."""
     if quantity.nanos(amount) < 0:
         return f"is {amount}, must not be negative: give an amount >= 0"
-    if (resource in _COUNTED or is_extended(resource)) and quantity.milli(amount) % 1000:
+    if (resource in _COUNTED or is_extended(resource)) and -(-quantity.nanos(amount) // 10**6) % 1000:
         return f"is {amount}, {resource} must be a whole number"
     return ""

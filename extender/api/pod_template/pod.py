@@ -4,7 +4,6 @@ Source: kubernetes v1.36.1, validation.go, ValidatePodTemplateSpec, ValidatePodS
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from extender.api.checks import (
@@ -27,13 +26,13 @@ from extender.api.checks import (
 )
 from extender.api.errors import Fault
 from extender.api.meta import Json
+from extender.api.pod_template.annotations import known_annotation_faults
 from extender.api.pod_template.containers import PodFacts, container_lists_faults
 from extender.api.pod_template.placement import affinity_faults, spread_faults, toleration_faults
 from extender.api.pod_template.resources import amounts_faults, huge_page_faults, pod_resource_faults
 from extender.api.pod_template.security import pod_security_faults
 from extender.api.pod_template.volumes import volume_faults
 
-_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _GRACE_SECONDS = 30  # what Kubernetes fills in
 _POD: Mapping[str, Check] = {
     "restartPolicy": optional(one_of("Always", "OnFailure", "Never")),
@@ -52,12 +51,9 @@ _POD: Mapping[str, Check] = {
 def template_faults(template: Json, path: str) -> Faults:
     """Everything Kubernetes would refuse in this pod template, which must have been decoded by its shape."""
     meta, spec = template.get("metadata", {}), template.get("spec", {})
-    annotations = meta.get("annotations", {})
     yield from label_faults(meta.get("labels", {}), f"{path}.metadata.labels")
-    yield from annotation_faults(annotations, f"{path}.metadata.annotations")
-    cost = annotations.get(_DELETION_COST)
-    if cost is not None and not (re.fullmatch(r"0|-?[1-9][0-9]{0,9}", cost) and abs(int(cost)) < 2**31):
-        yield Fault(f"{path}.metadata.annotations[{_DELETION_COST}]", f"'{cost}' must be a 32 bit integer")
+    yield from annotation_faults(meta.get("annotations", {}), f"{path}.metadata.annotations")
+    yield from known_annotation_faults(template, path)
     yield from pod_spec_faults(spec, f"{path}.spec")
 
 

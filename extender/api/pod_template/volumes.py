@@ -46,8 +46,17 @@ def _absolute(value: Any) -> str:
     return "" if str(value).startswith("/") else f"'{value}' must be an absolute path"
 
 
+_INITIATORS = {
+    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.[A-Za-z0-9.-]+:[^,;*&$|\t\n\f\r ]+\Z", re.ASCII),
+    "eui": re.compile(r"eui.[A-Za-z0-9]{16}\Z"),
+    "naa": re.compile(r"naa.[A-Za-z0-9]{32}\Z"),
+}
+
+
 def _initiator(value: Any) -> str:
-    return "" if str(value).startswith(("iqn", "eui", "naa")) else f"'{value}' must begin with iqn, eui or naa"
+    form = _INITIATORS.get(str(value)[:3])
+    right = form is not None and form.search(str(value))
+    return "" if right else f"'{value}' must be iqn.<year>-<month>.<domain>:<name>, eui.<16 digits> or naa.<32 digits>"
 
 
 def _host_ports(value: Any) -> str:
@@ -81,7 +90,7 @@ _SOURCES: Mapping[str, tuple[tuple[str, ...], Mapping[str, Check]]] = {
     "cinder": (("volumeID",), {}),
     "cephfs": (("monitors",), {}),
     "downwardAPI": ((), {"defaultMode": FILE_MODE}),
-    "fc": ((), {"lun": _LUN}),
+    "fc": ((), {}),
     "azureFile": (("secretName", "shareName"), {}),
     "configMap": (("name",), {"defaultMode": FILE_MODE}),
     "vsphereVolume": (("volumePath",), {}),
@@ -126,6 +135,12 @@ def _source_faults(kind: str, source: Json, path: str) -> Faults:
             yield Fault(f"{path}.secretRef", "CHAP authentication needs a secret")
         case "fc":
             yield from _fibre_channel_faults(source, path)
+        case "cinder" if "secretRef" in source:
+            yield from required(source["secretRef"], f"{path}.secretRef", "name")
+        case "csi" if "nodePublishSecretRef" in source:
+            secret, at = source["nodePublishSecretRef"], f"{path}.nodePublishSecretRef"
+            yield from required(secret, at, "name")
+            yield from apply({"name": optional(DNS_SUBDOMAIN)}, secret, at)
         case "glusterfs" | "flocker" | "storageos" | "azureDisk":
             yield from _rare_source_faults(kind, source, path)
 
@@ -154,6 +169,8 @@ def _fibre_channel_faults(source: Json, path: str) -> Faults:
         yield Fault(f"{path}.targetWWNs", "give either targetWWNs or wwids")
     if names and "lun" not in source:
         yield Fault(f"{path}.lun", "lun is required with targetWWNs")
+    elif names:
+        yield from apply({"lun": _LUN}, source, path)
 
 
 def _item_faults(items: list[Json], path: str) -> Faults:
@@ -269,8 +286,8 @@ def _ephemeral_faults(source: Json, path: str) -> Faults:
     meta = template.get("metadata", {})
     yield from label_faults(meta.get("labels", {}), f"{at}.metadata.labels")
     yield from annotation_faults(meta.get("annotations", {}), f"{at}.metadata.annotations")
-    for name in ("name", "namespace", "finalizers"):
-        if meta.get(name):
+    for name in meta.keys() - {"labels", "annotations"}:
+        if meta[name] != "":
             yield Fault(f"{at}.metadata.{name}", "cannot be set in a template; only labels and annotations can")
     yield from claim_faults(template.get("spec", {}), f"{at}.spec")
 
@@ -290,11 +307,27 @@ def claim_faults(spec: Json, path: str) -> Faults:
         yield Fault(where, "the size of the claim is required")
     elif quantity.nanos(storage) <= 0 or amount_fault("storage", storage):
         yield Fault(where, f"is {storage}, must be greater than zero")
-    yield from apply({"storageClassName": optional(DNS_SUBDOMAIN), "volumeMode": one_of("Block", "Filesystem")}, spec, path)
+    yield from apply({**dict.fromkeys(("storageClassName", "volumeAttributesClassName"), optional(DNS_SUBDOMAIN)),
+                      "volumeMode": one_of("Block", "Filesystem")}, spec, path)  # fmt: skip
     yield from selector_faults(spec.get("selector", {}), f"{path}.selector")
     for name in ("dataSource", "dataSourceRef"):
         if name in spec:
-            yield from required(spec[name], f"{path}.{name}", "kind", "name")
+            yield from _data_source_faults(spec[name], f"{path}.{name}")
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef", {})
+    if source is not None and reference.get("namespace"):
+        yield Fault(f"{path}.dataSource", "cannot be combined with dataSourceRef.namespace: give the reference alone")
+    elif source is not None and reference and any(source.get(name) != reference.get(name) for name in _OF_SOURCE):
+        yield Fault(f"{path}.dataSource", "must be the same as dataSourceRef: give one of them")
+
+
+_OF_SOURCE = ("apiGroup", "kind", "name")
+
+
+def _data_source_faults(source: Json, path: str) -> Faults:
+    yield from required(source, path, "kind", "name")
+    if not source.get("apiGroup") and source.get("kind", "") not in ("", "PersistentVolumeClaim"):
+        yield Fault(f"{path}.kind", f"'{source['kind']}' needs its apiGroup; without one only PersistentVolumeClaim is known")
+    yield from apply({"apiGroup": optional(DNS_SUBDOMAIN), "namespace": optional(DNS_LABEL)}, source, path)
 
 
 # --- mounts -----------------------------------------------------------------------------------------------------------------
