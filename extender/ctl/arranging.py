@@ -5,14 +5,14 @@ depends on nothing the order of the files is kept, since who comes first is serv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from extender.api import labels, meta, queue
 from extender.api.errors import InvalidObject, nearest
 from extender.api.meta import Json, Kind, annotations_of, key_of, kind_of
 from extender.cluster.kubelet import exit_code, run_seconds
-from extender.ctl.loading import Found
+from extender.ctl.found import Found, Refused
 
 _FIRST: tuple[tuple[Kind, ...], ...] = (
     (meta.NAMESPACE,),
@@ -57,7 +57,7 @@ def arranged(found: Iterable[Found]) -> list[Found]:
 
 
 def _parents_first(queues: Sequence[Found]) -> list[Found]:
-    """A parent that is not here, or a ring of parents, is left for admission to refuse."""
+    """A parent that is not here is left for admission to refuse; rings have been told."""
     by_name = {key_of(each.manifest).name: each for each in queues}
     done: dict[str, Found] = {}
 
@@ -78,8 +78,8 @@ def _parents_first(queues: Sequence[Found]) -> list[Found]:
 # --- what is named must be there -----------------------------------------------------------------------------------------
 
 
-def check_references(found: Sequence[Found]) -> None:
-    """Raises Refused for the first manifest that names a PodGroup, Queue, PriorityClass or JobTemplate which is nowhere.
+def dangling(found: Sequence[Found], at_fault: Collection[str]) -> Iterator[Refused]:
+    """Manifests that name a PodGroup, Queue, PriorityClass or JobTemplate which is nowhere, nor among those `at_fault`.
 
     A cluster accepts most of these and leaves the pods waiting for ever; on the command line it is a slip of the pen. What
     comes from a cluster has done without."""
@@ -90,13 +90,37 @@ def check_references(found: Sequence[Found]) -> None:
     names = {kind: sorted(name for of, name in there if of == kind) for kind in _NAMED_KINDS}
     for each in (each for each in found if not each.as_found):
         for path, kind, name in _named(each):
-            if isinstance(name, str) and name and (kind, name) not in there:
+            if isinstance(name, str) and name and (kind, name) not in there and name.rpartition("/")[2] not in at_fault:
                 near = nearest(name, names[kind]) if names[kind] else ""
-                raise each.refuse(f"{each.subject}: {path}: no {kind} '{name}' in these manifests{near}")
+                yield each.refuse(f"{each.subject}: {path}: no {kind} '{name}' in these manifests{near}")
 
 
-def check_annotations(found: Sequence[Found]) -> None:
-    """Raises Refused for the first pod or template whose pumice.io annotations cannot be read."""
+def named_by(each: Found) -> set[str]:
+    """Names of what must be there before it: what has one of them waits for it, and fails with it."""
+    manifest = each.manifest
+    own = (_inside(manifest, ("spec",)).get("parent"), manifest["metadata"].get("namespace"),
+           _inside(manifest, ("target",)).get("name"))  # fmt: skip
+    names = (*own, *(name for _, _, name in _named(each)))
+    return {name.rpartition("/")[2] for name in names if isinstance(name, str) and name}
+
+
+def rings(found: Sequence[Found]) -> Iterator[Refused]:
+    """Queues that are their own parents, by way of others; told of the first of each ring."""
+    queues = {each.name: each for each in found if kind_of(each.manifest) == meta.QUEUE}
+    parents = {name: str(_inside(each.manifest, ("spec",)).get("parent") or "") for name, each in queues.items()}
+    told: set[str] = set()
+    for name in queues:
+        way = [name]
+        while (parent := parents[way[-1]]) in parents and parent not in way:
+            way.append(parent)
+        if parent == name and name not in told:
+            told |= set(way)
+            ring = " -> ".join((*way, name))
+            yield queues[name].refuse(f"{queues[name].subject}: spec.parent: queues are parents of each other: {ring}")
+
+
+def unreadable_annotations(found: Sequence[Found]) -> Iterator[Refused]:
+    """Pods and templates whose pumice.io annotations cannot be read."""
     for each in (each for each in found if not each.as_found):
         for path, pod in pods_of(each.manifest):
             notes = {name: text for name, text in _inside(pod, ("metadata", "annotations")).items() if isinstance(text, str)}
@@ -105,7 +129,7 @@ def check_annotations(found: Sequence[Found]) -> None:
                 run_seconds(told)
                 exit_code(told)
             except InvalidObject as error:
-                raise each.refuse(f"{each.subject}: {path}{error}") from None
+                yield each.refuse(f"{each.subject}: {path}{error}")
 
 
 def unplayed(found: Sequence[Found]) -> Iterator[str]:

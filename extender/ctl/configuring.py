@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from extender.api.errors import UsageError
 from extender.api.meta import CONFIG_MAP, Json, key_of, kind_of
 from extender.core.conf import DEFAULT, Conf
-from extender.ctl.loading import Found, load
+from extender.ctl.found import Found
+from extender.ctl.loading import load
 from extender.ctl.reading import text_of
 from extender.vocabulary import BUILT_IN, Vocabulary
 

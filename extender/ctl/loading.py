@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from extender.api.errors import PumiceError, UsageError, nearest
-from extender.api.meta import KINDS, Json, kind_of
-from extender.ctl.reading import STDIN, documents
+from extender.api.meta import KINDS, kind_of
+from extender.ctl.found import Faults, Found
+from extender.ctl.reading import STDIN, contents, documents
 
 _DEEPEST = 100  # levels; a pod template in a JobFlow needs 20
 _LARGEST = 2_000_000  # values in one document, aliases followed
@@ -28,39 +29,6 @@ _PASSED_GROUPS = ("k8s.io", "apps", "autoscaling", "extensions", "v1")
 _MISSED = {"LimitRange": "its defaults and limits do not hold", "RuntimeClass": "its pods get no overhead and no node selector"}
 _GROUPS = frozenset(kind.api_version.rpartition("/")[0] for kind in KINDS)
 _ALIKE = 0.85  # groups as near as this are slips of the pen
-
-
-class Refused(PumiceError):
-    """An object that cannot be used, with the place where it was written."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """One manifest and where it is: `document` counts from 1 within `source`, `item` is its place in a List."""
-
-    manifest: Json
-    source: str
-    document: int
-    item: str = ""
-
-    @property
-    def where(self) -> str:
-        return f"{self.source}: document {self.document}" + (f", {self.item}" if self.item else "")
-
-    @property
-    def subject(self) -> str:
-        """`Job default/train`, in the words of the manifest."""
-        meta = self.manifest.get("metadata") or {}
-        name = meta.get("name") or f"{meta.get('generateName') or ''}..."
-        return f"{self.manifest.get('kind')} " + (f"{meta['namespace']}/{name}" if meta.get("namespace") else name)
-
-    @property
-    def as_found(self) -> bool:
-        """A cluster has written it (`kubectl get -o yaml`): it is taken as it is."""
-        return bool(self.manifest["metadata"].get("resourceVersion"))
-
-    def refuse(self, why: object) -> Refused:
-        return Refused(f"{self.where}: {why}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,28 +51,40 @@ class Loaded:
             yield f"{first.where}: {first.subject}: '{kind}' of '{version}' is not played here, passed over{more}{missed}"
 
 
-def load(paths: Iterable[str]) -> Loaded:
-    """Files, folders (all below them, by name) and `-`. UsageError where a file cannot be read, Refused for an object."""
-    named = list(paths)
+def load(paths: Iterable[str], faults: Faults | None = None) -> Loaded:
+    """Files, folders (all below them, by name) and `-`. What is wrong goes to `faults`, or is raised where there are none.
+
+    It is raised as well where files cannot be read: UsageError. Refused is for objects."""
+    named, gathered = list(paths), faults if faults is not None else Faults()
     found: list[Found] = []
     foreign: list[Found] = []
     passed_over: Counter[str] = Counter()
-    for path in named:
-        for source, number, document in documents(path):
-            place = Found({}, source, number)
-            _bound(place, document)
-            for each in _objects(place, document):
-                if _is_played(each):
-                    found.append(each)
-                elif _has_no_bearing(each):
-                    passed_over[each.manifest["kind"]] += 1
-                else:
-                    foreign.append(each)
+    for each in _all_objects(named, gathered):
+        if _is_played(each):
+            found.append(each)
+        elif _has_no_bearing(each):
+            passed_over[each.manifest["kind"]] += 1
+        else:
+            foreign.append(each)
+    if gathered.unreadable or not found or faults is None:
+        gathered.tell()
     if not found:
         files = ", ".join("standard input" if path == STDIN else path for path in named)
         others = ", ".join(sorted({kind for _, kind in map(_gvk, foreign)} | passed_over.keys()))
         raise UsageError(f"no manifests in {files}" + (f" that are played here, only {others}" if others else ""))
     return Loaded(found, passed_over, foreign)
+
+
+def _all_objects(paths: Iterable[str], faults: Faults) -> Iterator[Found]:
+    for path in paths:
+        with faults.gathered():
+            for source, content in contents(path):
+                with faults.gathered():
+                    for number, document in documents(source, content):
+                        place = Found({}, source, number)
+                        with faults.gathered():
+                            _bound(place, document)
+                            yield from _objects(place, document, faults)
 
 
 def _bound(place: Found, document: object) -> None:
@@ -126,7 +106,7 @@ def _values(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
 
 
-def _objects(place: Found, document: object) -> Iterator[Found]:
+def _objects(place: Found, document: object, faults: Faults) -> Iterator[Found]:
     """The document itself, or the items of a List."""
     if not isinstance(document, dict):
         raise place.refuse(f"a manifest is a map with apiVersion, kind and metadata, not {_sort(document)}")
@@ -147,7 +127,8 @@ def _objects(place: Found, document: object) -> Iterator[Found]:
         inside = f"{place.item}.items[{i}]" if place.item else f"items[{i}]"
         if isinstance(item, dict) and kind != "List":  # the items of a PodList need not say what they are
             item = {"apiVersion": document["apiVersion"], "kind": str(kind).removesuffix("List"), **item}
-        yield from _objects(Found({}, place.source, place.document, inside), item)
+        with faults.gathered():
+            yield from _objects(Found({}, place.source, place.document, inside), item, faults)
 
 
 def _checked(found: Found) -> Found:

@@ -16,7 +16,8 @@ from extender.api import labels, quantity
 from extender.api.errors import InvalidObject, UsageError, nearest
 from extender.api.meta import NODE, Json, key_of
 from extender.core.axis import unit_of
-from extender.ctl.loading import Found, load
+from extender.ctl.found import Faults, Found, Refused
+from extender.ctl.loading import load
 from extender.ctl.reading import STDIN, SUFFIXES
 
 DEFAULT_SPEC = "4x cpu=32,memory=128Gi,nvidia.com/gpu=8"
@@ -51,12 +52,12 @@ def is_file(given: str) -> bool:
     return given == STDIN or given.endswith(SUFFIXES) or (bool(given) and Path(given).exists())
 
 
-def from_file(path: str) -> list[Found]:
-    """The nodes of a file of Node manifests. Raises UsageError, Refused."""
-    loaded = load([path])
+def from_file(path: str, faults: Faults) -> list[Found]:
+    """The nodes of a file of Node manifests. Raises UsageError."""
+    loaded = load([path], faults)
     for each in (*loaded.found, *loaded.foreign):
         if each.manifest["kind"] != NODE.name:
-            raise each.refuse(f"kind: --nodes takes Nodes only, not {each.manifest['kind']} {key_of(each.manifest)}")
+            faults.add(each.refuse(f"kind: --nodes takes Nodes only, not {each.manifest['kind']} {key_of(each.manifest)}"))
     return list(loaded.found)
 
 
@@ -70,14 +71,14 @@ def from_spec(spec: str, source: str = "--nodes") -> list[Found]:
     return [Found(node, source, number) for number, node in enumerate(_nodes(groups), start=1)]
 
 
-def check(nodes: Iterable[Found]) -> None:
-    """Raises Refused for a node that says nothing of what it has to give: nothing could ever run there."""
+def without_room(nodes: Iterable[Found]) -> Iterator[Refused]:
+    """Nodes that say nothing of what they have to give: nothing could ever run there."""
     for each in nodes:
         status = each.manifest.get("status") or {}
         if not status.get("allocatable") and not status.get("capacity"):
             name = key_of(each.manifest).name
             why = "missing; without it nothing fits there, give at least cpu, memory and pods"
-            raise each.refuse(f"Node {name}: status.allocatable: {why}")
+            yield each.refuse(f"Node {name}: status.allocatable: {why}")
 
 
 def _group(text: str, source: str) -> _Group:

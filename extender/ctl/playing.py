@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from math import inf
 
 from extender.api import duration, labels
-from extender.api.errors import InvalidObject, NotFound, PumiceError
+from extender.api.errors import AlreadyExists, InvalidObject, NotFound, PumiceError
 from extender.api.meta import COMMAND, KINDS, QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of, parse_time, uid_of
-from extender.ctl.loading import Found
+from extender.ctl.arranging import named_by
+from extender.ctl.found import Faults, Found
 from extender.ctl.progress import Progress
 from extender.local import Local, NotLoaded, Outcome
 
@@ -17,28 +19,37 @@ INTERRUPTED = "interrupted"
 _ARRIVAL = f"metadata.annotations[{labels.ARRIVES_AFTER}]"
 
 
-def play(local: Local, found: Sequence[Found], until: float | str, limit: float, progress: Progress) -> Outcome:
-    """Raises Refused for the first object that the cluster does not take. Ctrl-C ends it with what is known by then."""
-    found = _orphaned(found)
-    times = {id(each): _arrival(each) for each in found}
+def play(local: Local, found: Sequence[Found], until: float | str, limit: float, progress: Progress, faults: Faults) -> Outcome:
+    """Raises Refused with all that is at fault, and with what the cluster does not take. Ctrl-C ends it with what is known."""
+    times = _times(found, limit if isinstance(until, str) else inf, faults)
+    found = _orphaned([each for each in found if each not in faults])
     last = limit if isinstance(until, str) else until
-    for each in found:
-        if isinstance(until, str) and times[id(each)] >= limit:
-            longest = duration.format_duration(limit)
-            raise each.refuse(f"{_ARRIVAL}: a run that ends by itself takes {longest} at most; use --until")
     local.start()
     local.settle()
-    built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
+    maker = _Maker(local, faults)
     try:
-        for at, group in groupby(sorted(found, key=lambda each: times[id(each)]), key=lambda each: times[id(each)]):
+        for at, group in groupby(sorted(found, key=lambda each: times[each.where]), key=lambda each: times[each.where]):
             if at >= last:
                 break
-            if at > 0:
+            if at > 0 and not faults:
                 local.run(at, on_cycle=progress.on_cycle)
-            _create_all(local, progress.of(list(group), "creating objects:"), built_in)
+            maker.create(progress.of(list(group), "creating objects:"))
+        faults.tell()
         return local.run(until, on_cycle=progress.on_cycle, limit=limit)
     except KeyboardInterrupt:
         return local.outcome(INTERRUPTED)
+
+
+def _times(found: Iterable[Found], limit: float, faults: Faults) -> dict[str, float]:
+    """When each arrives, by its place."""
+    times: dict[str, float] = {}
+    for each in found:
+        with faults.gathered():
+            times[each.where] = _arrival(each)
+            if times[each.where] >= limit:
+                longest = duration.format_duration(limit)
+                raise each.refuse(f"{_ARRIVAL}: a run that ends by itself takes {longest} at most; use --until")
+    return times
 
 
 def _arrival(each: Found) -> float:
@@ -55,31 +66,52 @@ def _arrival(each: Found) -> float:
     return at
 
 
-def _create_all(local: Local, found: Iterable[Found], built_in: frozenset[tuple[Kind, Key]]) -> None:
-    for each in found:
-        _create(local, each, built_in)
-        if kind_of(each.manifest) == QUEUE:
-            local.settle()  # jobs are taken by open queues only, and the queue controller opens them
+class _Maker:
+    """Creates what was read. Where something is at fault nothing will run: all are tried only to tell what is wrong with them."""
+
+    def __init__(self, local: Local, faults: Faults) -> None:
+        self._local, self._faults = local, faults
+        self._built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
+        self._made: dict[tuple[Kind, Key], Found] = {}
+
+    def create(self, found: Iterable[Found]) -> None:
+        for each in found:
+            if self._faults.names and self._faults.names & named_by(each):
+                self._faults.names.add(each.name)  # nor are those tried that need this one
+                continue
+            with self._faults.gathered():
+                self._create(each)
+            if kind_of(each.manifest) == QUEUE:
+                self._local.settle()  # jobs are taken by open queues only, and the queue controller opens them
+
+    def _create(self, each: Found) -> None:
+        kind, key, meta = kind_of(each.manifest), key_of(each.manifest), each.manifest["metadata"]
+        try:
+            if (kind, key) in self._built_in:  # what the cluster brought along is changed, as `kubectl apply` would
+                change: Json = {part: each.manifest[part] for part in ("spec", "data") if part in each.manifest}
+                change["metadata"] = {part: meta[part] for part in ("labels", "annotations") if part in meta}
+                self._local.cluster.patch(kind, key, change)
+            elif each.as_found:
+                self._local.load([each.manifest])
+            else:
+                self._local.create([_aimed(self._local, each.manifest)])
+        except NotLoaded as error:
+            raise each.refuse(f"{each.subject}: {error.__cause__}{self._first(each, error.__cause__)}") from error
+        except PumiceError as error:
+            raise each.refuse(f"{each.subject}: {error}") from error
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise each.refuse(f"{each.subject}: a field is not of the type that it should be: {error}") from error
+        self._made[kind, _placed(kind, key)] = each
+
+    def _first(self, each: Found, cause: BaseException | None) -> str:
+        """Where the first of two of one name is written."""
+        kind = kind_of(each.manifest)
+        first = self._made.get((kind, _placed(kind, key_of(each.manifest)))) if isinstance(cause, AlreadyExists) else None
+        return f": it is in {first.where} too" if first is not None else ""
 
 
-def _create(local: Local, each: Found, built_in: frozenset[tuple[Kind, Key]]) -> None:
-    kind, key = kind_of(each.manifest), key_of(each.manifest)
-    meta = each.manifest["metadata"]
-    try:
-        if (kind, key) in built_in:  # what the cluster brought along is changed, as `kubectl apply` would
-            change: Json = {part: each.manifest[part] for part in ("spec", "data") if part in each.manifest}
-            change["metadata"] = {part: meta[part] for part in ("labels", "annotations") if part in meta}
-            local.cluster.patch(kind, key, change)
-        elif each.as_found:
-            local.load([each.manifest])
-        else:
-            local.create([_aimed(local, each.manifest)])
-    except NotLoaded as error:
-        raise each.refuse(f"{each.subject}: {error.__cause__}") from error
-    except PumiceError as error:
-        raise each.refuse(f"{each.subject}: {error}") from error
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-        raise each.refuse(f"{each.subject}: a field is not of the type that it should be: {error}") from error
+def _placed(kind: Kind, key: Key) -> Key:
+    return Key(key.namespace or "default", key.name) if kind.namespaced else key
 
 
 def _aimed(local: Local, manifest: Json) -> Json:
@@ -113,9 +145,12 @@ def _without(each: Found, uids: set[str]) -> Found:
     return replace(each, manifest={**each.manifest, "metadata": {**meta, "ownerReferences": kept}})
 
 
-def beginning(found: Iterable[Found], usual: float) -> float:
+def beginning(found: Iterable[Found], usual: float, faults: Faults) -> float:
     """When the virtual clock begins: at the last moment that objects written by a cluster know of, where there are any."""
-    times = [when for each in found if each.as_found for when in _moments(each)]
+    times: list[float] = []
+    for each in (each for each in found if each.as_found):
+        with faults.gathered():
+            times += _moments(each)
     return max(times, default=usual)
 
 

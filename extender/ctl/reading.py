@@ -24,7 +24,8 @@ def text_of(path: str) -> str:
     return _text(*_content(path))
 
 
-def _contents(path: str) -> Iterator[tuple[str, bytes]]:
+def contents(path: str) -> Iterator[tuple[str, bytes]]:
+    """(source, content) of a file, of all files below a folder by name, or of standard input. Raises UsageError."""
     if not path:  # an empty variable of a shell; Path("") would be the present folder
         raise UsageError("the name of a file is empty")
     if path == STDIN or not Path(path).is_dir():
@@ -68,16 +69,13 @@ def _text(source: str, content: bytes) -> str:
     return text
 
 
-def documents(path: str) -> Iterator[tuple[str, int, object]]:
-    """(source, number, document) of a file, of all files below a folder by name, or of standard input; empty ones left out.
-
-    Raises UsageError for what cannot be read."""
-    for source, content in _contents(path):
-        text = _text(source, content)
-        read = _read_json if source.endswith(".json") and text.lstrip()[:1] in ("{", "[") else _read_yaml
-        for number, document in read(source, text):
-            if document is not None:
-                yield source, number, document
+def documents(source: str, content: bytes) -> Iterator[tuple[int, object]]:
+    """(number, document), empty ones left out. Raises UsageError for what cannot be read."""
+    text = _text(source, content)
+    read = _read_json if source.endswith(".json") and text.lstrip()[:1] in ("{", "[") else _read_yaml
+    for number, document in read(source, text):
+        if document is not None:
+            yield number, document
 
 
 # --- YAML and JSON ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ import orjson
 import yaml
 from rich.console import Console
 
-from extender.api import duration
+from extender.api import duration, labels
 from extender.api.errors import InvalidObject, UsageError
 from extender.api.meta import NODE, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, storage, tables, timeline
-from extender.ctl.arranging import arranged, check_annotations, check_references, unplayed
-from extender.ctl.loading import Found, load
+from extender.ctl.arranging import arranged, dangling, rings, unplayed, unreadable_annotations
+from extender.ctl.found import Faults, Found, Refused
+from extender.ctl.loading import load
 from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
@@ -33,7 +35,7 @@ from webhook.routes import ROUTES
 from webhook.settings import Settings
 
 SETTLED = "settled"
-SCHEDULERS = ("volcano", "default-scheduler")
+SCHEDULERS = (*labels.SCHEDULERS, labels.DEFAULT_SCHEDULER)
 _INTERRUPTED = 130
 _START = 1767225600.0  # 2026-01-01T00:00:00Z: where the virtual clock begins
 _LIMIT = 86400.0  # seconds after which a run that never settles is ended
@@ -110,17 +112,18 @@ def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, plugins
         timeline.check(picture)
     _check_stdin((*files, conf, node_spec))
     notes = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    found = _read(files, node_spec, notes)
+    faults = Faults()
+    found = _read(files, node_spec, notes, faults)
     chosen = configuring.choose(conf, found, vocabulary(plugins_dir))
     if chosen.source and conf is None:
         notes.print(f"scheduler.conf: from {chosen.source}")
     for warning in chosen.conf.warnings:
         notes.print(f"warning: {chosen.source or 'default configuration'}: {warning}")
-    ticks: Clock = VirtualClock(beginning(found, _START)) if clock == "virtual" else SystemClock()
+    ticks: Clock = VirtualClock(beginning(found, _START, faults)) if clock == "virtual" else SystemClock()
     admission = Settings(enabled=tuple(route.path for route in ROUTES), scheduler_names=schedulers)
     local = Local(chosen.conf, ticks, scheduler_names=schedulers, admission=admission)
     with Progress(notes, local.started) as progress:
-        outcome = play(local, found, until, _LIMIT, progress)
+        outcome = play(local, found, until, _LIMIT, progress, faults)
     result = report(outcome)
     _show(result, output)
     if picture is not None:
@@ -134,9 +137,9 @@ def _check_stdin(given: Iterable[str | None]) -> None:
         raise UsageError("standard input (-) can be read once only")
 
 
-def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list[Found]:
-    """All objects in the order of creation, nodes included."""
-    loaded = load(files)
+def _read(files: tuple[str, ...], node_spec: str | None, notes: Console, faults: Faults) -> list[Found]:
+    """All objects in the order of creation, nodes included, without those at fault."""
+    loaded = load(files, faults)
     found = list(loaded.found)
     if loaded.passed_over:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(loaded.passed_over.items()))
@@ -144,7 +147,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
     for line in loaded.warnings():
         notes.print(f"warning: {line}")
     if node_spec is not None:
-        found += nodes.from_file(node_spec) if nodes.is_file(node_spec) else nodes.from_spec(node_spec)
+        found += nodes.from_file(node_spec, faults) if nodes.is_file(node_spec) else nodes.from_spec(node_spec)
     if not any(kind_of(each.manifest) == NODE for each in found):
         notes.print(f"no nodes given: default cluster {nodes.DEFAULT_SPEC}")
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
@@ -154,11 +157,24 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console) -> list
             notes.print(f"warning: {line}")
     for line in unplayed(found):
         notes.print(f"warning: {line}")
-    nodes.check(each for each in found if kind_of(each.manifest) == NODE)
-    check_size(found)
-    check_annotations(found)
-    check_references(found)
-    return arranged(found)
+    _judge(found, faults)
+    return arranged(each for each in found if each not in faults)
+
+
+def _judge(found: list[Found], faults: Faults) -> None:
+    """What can be told without a cluster. Raises it where there would be more pods than a run can take."""
+    for refused in chain(
+        nodes.without_room(each for each in found if kind_of(each.manifest) == NODE),
+        unreadable_annotations(found),
+        rings(found),
+        dangling(found, faults.names),
+    ):
+        faults.add(refused)
+    try:
+        check_size(found)
+    except Refused as error:
+        faults.add(error)
+        faults.tell()
 
 
 def _show(result: Report, output: str) -> None:

@@ -24,7 +24,8 @@ from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
 from extender.core.mirror import FOLLOWED, VOLUMES, Mirror
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
-from extender.ctl.loading import Found, load
+from extender.ctl.found import Found
+from extender.ctl.loading import load
 
 _OBJECTS = (meta.NAMESPACE, meta.SERVICE, *VOLUMES)  # what a question may hold besides nodes and pods
 _BY_NAME = {kind.name: kind for kind in _OBJECTS}

@@ -8,7 +8,7 @@ from typing import Any
 from extender.api import meta
 from extender.api.meta import Json, kind_of, uid_of
 from extender.ctl.arranging import JOB_SPECS
-from extender.ctl.loading import Found
+from extender.ctl.found import Found
 
 MOST_PODS = 100_000  # in one run; at some 10 kB each they need about a gigabyte
 _LARGEST = 2**31 - 1  # what is no int32 the API server refuses

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from extender.api.labels import DEFAULT_STORAGE_CLASS
 from extender.api.meta import STORAGE_CLASS, kind_of
 from extender.api.volume import WAIT_FOR_FIRST_CONSUMER
-from extender.ctl.loading import Found
+from extender.ctl.found import Found
 
 DEFAULT_CLASS = "standard"
 _PROVISIONER = "pumice.io/volumes"  # played by cluster/workloads/volumes.py, as all provisioners are

@@ -15,7 +15,7 @@ from extender.api.meta import annotations_of, kind_of
 from extender.cluster import schema
 from extender.cluster.metadata import is_custom
 from extender.ctl.arranging import TEMPLATES, pods_of
-from extender.ctl.loading import Found
+from extender.ctl.found import Found
 
 _OURS = "pumice.io"
 _OF_PODS = (labels.RUN_SECONDS, labels.EXIT_CODE)

@@ -216,7 +216,8 @@ def test_a_folder_is_read_by_name(pumice: Command) -> None:
         "d/.hidden/c.yaml": "not: [a manifest",
     }
     ran = pumice("run", "d", *NODES, files=files)
-    assert ran.fault == 'd/1/c.yaml: document 1: Job first: jobs.batch.volcano.sh "first" already exists'
+    says = 'd/1/c.yaml: document 1: Job first: jobs.batch.volcano.sh "first" already exists: it is in d/1/b.yml: document 1 too'
+    assert ran.fault == says
     (Path("d") / "1" / "c.yaml").unlink()
     ran = pumice("run", "d", *NODES, "-o", "json")
     assert json.loads(ran.out)["jobs"] == {"default/first": "Running", "default/second": "Running"}

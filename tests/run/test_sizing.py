@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.api.meta import Json
-from extender.ctl.loading import Found, Refused
+from extender.ctl.found import Found, Refused
 from extender.ctl.sizing import MOST_PODS, check_size
 
 

@@ -70,6 +70,10 @@ tiers:
 TIME = "actions: 2026-13-45T00:00:00Z\n"
 
 
+BAD = JOB.replace("replicas: 1", "replicas: -1")
+BAD_SAYS = '1: Job train: Job.batch.volcano.sh "train" is invalid: [spec.tasks[0].replicas: '
+
+
 class Wrong(NamedTuple):
     status: int
     text: str | bytes
@@ -278,10 +282,16 @@ FILES = {
     "a List without items": Wrong(1, "apiVersion: v1\nkind: List", "document 1: items: missing"),
     "a fault within a List": Wrong(
         1,
-        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n- {apiVersion: v1, kind: Bod}",
+        "apiVersion: v1\nkind: List\nitems:\n"
+        "- {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}\n"
+        "- {apiVersion: v1, kind: Bod}",
         "document 1, items[1]: kind: no kind 'Bod' of 'v1' is played here; did you mean 'Pod'?",
     ),
-    "the same twice": Wrong(1, f"{JOB}---\n{JOB}", 'document 2: Job train: jobs.batch.volcano.sh "train" already exists'),
+    "the same twice": Wrong(
+        1,
+        f"{JOB}---\n{JOB}",
+        'document 2: Job train: jobs.batch.volcano.sh "train" already exists: it is in f.yaml: document 1 too',
+    ),
     "a bad quantity": Wrong(
         1,
         POD % ("", "2x"),
@@ -331,8 +341,7 @@ FILES = {
     "queues in a ring": Wrong(
         1,
         QUEUE % ("a", "b") + QUEUE % ("b", "a"),
-        'document 2: Queue b: admission webhook "validatequeue.volcano.sh" denied the request: '
-        "spec.parent: parent queue 'a' not found; create it first",
+        "document 1: Queue a: spec.parent: queues are parents of each other: a -> b -> a",
     ),
     "a time to run that cannot be read": Wrong(
         1,
@@ -373,6 +382,58 @@ def test_a_wrong_file(pumice: Command, wrong: Wrong) -> None:
     """The whole message, word by word."""
     ran = pumice("run", "f.yaml", files={"f.yaml": wrong.text})
     assert (ran.status, ran.fault, ran.out) == (wrong.status, f"f.yaml: {wrong.says}", "")
+
+
+SEVERAL = {
+    "in every part of the work, in the order of the documents": (
+        "\n---\n".join((
+            BAD,
+            "apiVersion: v1\nkind: Pood\nmetadata: {name: x}",
+            JOB.replace("train", "other").replace("  minAvailable", "  queue: defalt\n  minAvailable"),
+            POD % ("pumice.io/run-seconds: soon", "1"),
+        )),
+        [BAD_SAYS, "2: kind: no kind 'Pood'",
+         "3: Job other: spec.queue: no Queue 'defalt'",
+         "4: Pod p: metadata.annotations[pumice.io/run-seconds]: 'soon'"],
+    ),
+    "what needs something at fault is not told as well": (
+        QUEUE % ("a", "b") + QUEUE % ("b", "a") + QUEUE % ("c", "b")
+        + JOB.replace("  minAvailable", "  queue: c\n  minAvailable"),
+        ["1: Queue a: spec.parent: queues are parents of each other"],
+    ),
+    "what names something at fault is not told as well": (
+        QUEUE % ("a", "3") + "\n" + JOB.replace("  minAvailable", "  queue: a\n  minAvailable"),
+        ["1: Queue a: "],
+    ),
+    "what comes later": (
+        BAD.replace("{name: train}", "{name: train, annotations: {pumice.io/arrives-after: 1h}}")
+        + f"---\n{JOB.replace('train', 'other').replace('minAvailable: 1', 'minAvailable: -1')}",
+        [BAD_SAYS, "2: Job other: "],
+    ),
+    "more than anyone reads": (
+        "---\n".join(BAD.replace("train", f"t-{i}") for i in range(12)),
+        [*(f"{i + 1}: Job t-{i}: " for i in range(10)), "... and 2 more"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says"), SEVERAL.values(), ids=SEVERAL)
+def test_all_that_is_wrong_is_told_in_one_go(pumice: Command, text: str, says: list[str]) -> None:
+    """A line for each fault."""
+    ran = pumice("run", "f.yaml", files={"f.yaml": text})
+    lines = [line.removeprefix("f.yaml: document ") for line in ran.fault.splitlines()]
+    assert (ran.status, ran.out, len(lines)) == (1, "", len(says))
+    assert [line[: len(said)] for line, said in zip(lines, says, strict=True)] == says
+
+
+def test_all_files_that_cannot_be_read_are_told(pumice: Command) -> None:
+    """Nothing is said of what the others name: it may stand in there."""
+    job = JOB.replace("  minAvailable", "  queue: q\n  minAvailable")
+    ran = pumice("run", "nowhere.yaml", "d", files={"d/a.yaml": "kind: [", "d/b.yaml": job, "d/c.yaml": b"\0"})
+    assert (ran.status, [line.partition(":")[0] for line in ran.fault.splitlines()]) == (
+        2,
+        ["nowhere.yaml", "d/a.yaml", "d/c.yaml"],
+    )
 
 
 MPI_JOB = "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\n"
