@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from extender.actions import ACTIONS
 from extender.api import labels
 from extender.api.errors import NotFound
-from extender.api.meta import NODE, POD, POD_GROUP, Json, Key, annotations_of, key_of
+from extender.api.meta import NODE, POD, POD_GROUP, QUEUE, Json, Key, annotations_of, key_of
 from extender.api.operations import Bind
 from extender.api.pod import Pod
 from extender.api.views import view
@@ -234,6 +234,28 @@ class Histories(RuleBasedStateMachine):
             self._create(f"{gang}-{i}", gang)
 
     @rule(gang=gangs)
+    def minimum_is_raised(self, gang: str) -> None:
+        """While members may have been given nodes already, before any of them has been bound."""
+        members = self._members(gang)
+        if len(members) > self.sizes[gang] and not any(each["spec"].get("nodeName") for each in members):
+            self.sizes[gang] += 1
+            self.cluster.patch(POD_GROUP, Key("default", gang), {"spec": {"minMember": self.sizes[gang]}})
+            self.news()
+
+    @rule(gang=gangs)
+    def group_is_made_again(self, gang: str) -> None:
+        """Its members stay."""
+        key = Key("default", gang)
+        spec = self.cluster.get(POD_GROUP, key)["spec"]
+        self.cluster.delete(POD_GROUP, key)
+        self.news()
+        self.cluster.create(POD_GROUP, podgroup(gang).members(spec["minMember"]).queue(spec["queue"]))
+
+    @rule(name=some.sampled_from(["default", "small"]), state=some.sampled_from(["Open", "Closed"]))
+    def queue_is(self, name: str, state: str) -> None:
+        self.cluster.patch(QUEUE, Key("", name), {"status": {"state": state}}, subresource="status")
+
+    @rule(gang=gangs)
     def gang_ends(self, gang: str) -> None:
         """If all of its members have a node."""
         pods = self._members(gang)
@@ -297,6 +319,8 @@ class Histories(RuleBasedStateMachine):
         """Nothing is lost: where whatever runs ends after a while, every gang that has its members, and room, has run."""
         if not hasattr(self, "kube"):
             return
+        for name in ("default", "small"):
+            self.queue_is(name, "Open")
         while len(self.cluster.list(NODE).objects) < MOST_NODES:  # so that each queue deserves room for the largest gang
             self.node_comes()
         for _ in range(40):
