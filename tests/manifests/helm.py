@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -15,16 +15,17 @@ NO_CRDS = "--set=crds.install=false"
 
 
 class Helm:
-    """`environ`: what the program finds in its environment; with a KUBECONFIG it works on that cluster."""
+    """`environ`: what the program finds in its environment; with a KUBECONFIG it works on that cluster, and where it fails
+    `plight` says what is to be seen there: helm itself tells only that it has waited in vain."""
 
-    def __init__(self, program: Path, environ: Mapping[str, str]) -> None:
-        self._program, self._environ = program, dict(environ)
+    def __init__(self, program: Path, environ: Mapping[str, str], plight: Callable[[], str] = lambda: "") -> None:
+        self._program, self._environ, self._plight = program, dict(environ), plight
         self._rendered = cache(self._render)
 
     def __call__(self, *words: str) -> str:
         """What it says. Fails the test where it fails."""
         done = self.tried(*words)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, f"helm {words[0]}: {done.stderr}{self._plight()}"
         return done.stdout
 
     def tried(self, *words: str) -> subprocess.CompletedProcess[str]:

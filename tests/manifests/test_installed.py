@@ -12,7 +12,19 @@ from pathlib import Path
 import pytest
 
 from extender.api.errors import NotFound
-from extender.api.meta import DEPLOYMENT, MUTATING_WEBHOOKS, NODE, POD, QUEUE, VALIDATING_WEBHOOKS, Json, Key, Kind
+from extender.api.meta import (
+    DEPLOYMENT,
+    EVENT,
+    MUTATING_WEBHOOKS,
+    NODE,
+    POD,
+    QUEUE,
+    VALIDATING_WEBHOOKS,
+    Json,
+    Key,
+    Kind,
+    key_of,
+)
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.ctl.installing import CRD
 from extender.testing.builders import node, queue
@@ -24,6 +36,10 @@ from tests.manifests.reading import CHART, MANIFESTS
 SYSTEM = "volcano-system"
 PROGRAMS = {"volcano-scheduler", "volcano-controllers", "volcano-admission", "volcano-certs"}
 WEBHOOKS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
+RELEASE = ("volcano", "--namespace", SYSTEM)
+PATIENCE = 240  # seconds that a rollout may take: a dozen processes share the machine with the tests
+
+pytestmark = pytest.mark.timeout(4 * PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +60,12 @@ def cluster(bare: Plane) -> Iterator[KubernetesCluster]:
 
 
 @pytest.fixture
-def helm_there(bare: Plane, helm_program: Path, helm_environ: dict[str, str]) -> Helm:
-    return Helm(helm_program, helm_environ | {"KUBECONFIG": str(bare.kubeconfig)})
+def helm_there(bare: Plane, cluster: KubernetesCluster, helm_program: Path, helm_environ: dict[str, str]) -> Iterator[Helm]:
+    """What a test has installed with it goes with the test, however that ends."""
+    helm = Helm(helm_program, helm_environ | {"KUBECONFIG": str(bare.kubeconfig)}, lambda: plight(cluster))
+    yield helm
+    helm("uninstall", *RELEASE, "--ignore-not-found", "--wait", f"--timeout={PATIENCE}s")
+    forget_crds(cluster)
 
 
 @pytest.fixture
@@ -61,27 +81,23 @@ def kubectl(bare: Plane) -> Callable[..., str]:
 
 
 def test_helm_installs_upgrades_and_uninstalls(cluster: KubernetesCluster, helm_there: Helm) -> None:
-    release = ("volcano", "--namespace", SYSTEM)
-    chart = (str(CHART), "--set=fullnameOverride=volcano", "--wait=watcher", "--timeout=60s")
-    said = helm_there("install", *release, "--create-namespace", *chart)
+    chart = (str(CHART), "--set=fullnameOverride=volcano", "--wait=watcher", f"--timeout={PATIENCE}s")
+    said = helm_there("install", *RELEASE, "--create-namespace", *chart)
     assert "STATUS: deployed" in said
     assert replicas(cluster) == dict.fromkeys(PROGRAMS - {"volcano-certs"}, 2) | {"volcano-certs": 1}
     assert len(configurations(cluster)) == 11
 
     changed = ("--set=scheduler.replicas=3", "--set=admission.paths={/jobs/mutate,/jobs/validate}", "--set=scheduler.logLevel=4")
-    helm_there("upgrade", *release, *chart, *changed)
+    helm_there("upgrade", *RELEASE, *chart, *changed)
     assert replicas(cluster)["volcano-scheduler"] == 3
     assert "-v=4" in container(cluster, "volcano-scheduler")["args"]
     assert configurations(cluster) == {f"volcano-admission-service-jobs-{verb}" for verb in ("mutate", "validate")}
 
     cluster.create(QUEUE, queue("kept"))
-    helm_there("uninstall", *release, "--wait")
+    helm_there("uninstall", *RELEASE, "--wait", f"--timeout={PATIENCE}s")
     assert configurations(cluster) == set()
     assert cluster.list(DEPLOYMENT, SYSTEM).objects == []
     assert cluster.get(QUEUE, Key("", "kept"))  # CRDs stay, and what is of them
-    for crd in cluster.list(CRD).objects:
-        cluster.delete(CRD, Key("", crd["metadata"]["name"]))
-    wait_until(lambda: not cluster.list(CRD).objects, "the CRDs to go")
 
 
 def test_a_mistake_in_the_values_installs_nothing(cluster: KubernetesCluster, helm_there: Helm) -> None:
@@ -98,14 +114,29 @@ def test_kubectl_applies_and_deletes(cluster: KubernetesCluster, kubectl: Callab
     cluster.create(QUEUE, queue("theirs"))
     for _ in range(2):
         kubectl("apply", "-k", str(MANIFESTS))
-    wait_until(lambda: ready(cluster) == replicas(cluster), "the rollout")
+    wait_until(lambda: ready(cluster) == replicas(cluster), "the rollout", PATIENCE)
     assert replicas(cluster).keys() == PROGRAMS
     assert len(configurations(cluster)) == 11
 
-    kubectl("delete", "-k", str(MANIFESTS), "--ignore-not-found", "--timeout=60s")
+    kubectl("delete", "-k", str(MANIFESTS), "--ignore-not-found", f"--timeout={PATIENCE}s")
     assert configurations(cluster) == set()
     assert cluster.list(CRD).objects == []
     assert cluster.list(POD, SYSTEM).objects == []
+
+
+def forget_crds(cluster: KubernetesCluster) -> None:
+    """And what is of them."""
+    for crd in cluster.list(CRD).objects:
+        cluster.delete(CRD, Key("", crd["metadata"]["name"]))
+    wait_until(lambda: not cluster.list(CRD).objects, "the CRDs to go")
+
+
+def plight(cluster: KubernetesCluster) -> str:
+    """What there is of ours, and what was said about it: the status of Deployments and pods, and warnings."""
+    said = [f"{kind.name} {key_of(obj)}: {obj.get('status')}" for kind in (DEPLOYMENT, POD) for obj in cluster.list(kind).objects]
+    said += [f"{event['involvedObject'].get('name')}: {event['reason']}: {event.get('message')}"
+             for event in cluster.list(EVENT).objects if event.get("type") == "Warning"]  # fmt: skip
+    return "\n".join(said)
 
 
 def configurations(cluster: KubernetesCluster) -> set[str]:
