@@ -17,11 +17,12 @@ from prometheus_client.core import GaugeMetricFamily
 
 from controller.manager import COMPONENT, Manager
 from controller.metrics import JOB_TO_POD, ON_REQUEST, WAITING_REQUESTS, samples
-from controller.reconciler import DEFAULT_SCHEDULERS, MAX_REQUEUE, Settings
+from controller.reconciler import MAX_REQUEUE, Settings
 from controller.selection import DEFAULT, chosen
 from controller.sharding import DEFAULT_FLAGS, ShardFlags
 from controller.writing import Apply, harmless
 from extender.api.errors import ClusterError, PumiceError, UsageError
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import JOB, POD, Json, Key, Time, controller_of, parse_time, uid_of
 from extender.api.operations import Create, Operation
 from extender.cluster.apply import apply
@@ -57,7 +58,7 @@ log = logging.getLogger(__name__)
 class Options:
     controllers: tuple[str, ...] = flag(DEFAULT, "'*' all, 'name' or '+name' this one, '-name' not this one; of words "
                                         "about the same controller the first decides", kind=LIST)  # fmt: skip
-    scheduler_name: tuple[str, ...] = flag(DEFAULT_SCHEDULERS, "pods with this spec.schedulerName get PodGroups; may be repeated",
+    scheduler_name: tuple[str, ...] = flag(SCHEDULERS, "pods with this spec.schedulerName get PodGroups; may be repeated",
                                            kind=ARRAY)  # fmt: skip
     worker_threads: int = flag(3, _POOL)
     worker_threads_for_cronjob: int = flag(3, _POOL)

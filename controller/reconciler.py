@@ -11,13 +11,14 @@ from typing import Protocol
 from controller.sharding import ShardFlags
 from controller.store import Change, Index, Store
 from extender.api.errors import PumiceError
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import Json, Key, Kind, Time
 from extender.api.operations import Operation
+from extender.cluster.options import NAMESPACE
 
-DEFAULT_SCHEDULERS = ("volcano",)
 MAX_REQUEUE = 15  # --max-requeue-num
-CONFIGURATION = Key("volcano-system", "volcano-controller-configmap")  # of HyperNode discovery
-SHARDING = Key("volcano-system", "volcano-sharding-configmap")  # --sharding-configmap, --sharding-configmap-namespace
+CONFIGURATION = Key(NAMESPACE, "volcano-controller-configmap")  # of HyperNode discovery
+SHARDING = Key(NAMESPACE, "volcano-sharding-configmap")  # --sharding-configmap, --sharding-configmap-namespace
 
 
 class NotYet(PumiceError):
@@ -67,7 +68,7 @@ NOTHING = Decision()
 class Settings:
     """The flags of vc-controller-manager that controllers read."""
 
-    scheduler_names: Sequence[str] = DEFAULT_SCHEDULERS
+    scheduler_names: Sequence[str] = SCHEDULERS
     max_requeue: int = MAX_REQUEUE
     inherit_owner_annotations: bool = True
     workload_support: bool = True

@@ -16,6 +16,7 @@ from http import HTTPStatus
 import orjson
 
 from extender.api.errors import ConfError, PumiceError, UsageError
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import LEASE, NODE, POD, POD_GROUP, Json, Key, Kind, labels_of
 from extender.api.operations import Emit
 from extender.cluster.clock import Clock, SystemClock
@@ -33,7 +34,7 @@ from extender.cluster.side_by_side import SideBySide
 from extender.explain import explain_page
 from extender.extending import NO_LEADER, NO_SESSION, ExtenderOptions, Extending, after, beside
 from extender.intake import Ours
-from extender.loop import DEFAULT_SCHEDULERS, Loop
+from extender.loop import Loop
 from extender.metrics.scheduler import SchedulerMetrics
 from extender.metrics.timed import Timed
 from extender.node_shards import NodeShards
@@ -60,7 +61,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    scheduler_name: tuple[str, ...] = flag(DEFAULT_SCHEDULERS, "pods with this spec.schedulerName are ours; may be given again",
+    scheduler_name: tuple[str, ...] = flag(SCHEDULERS, "pods with this spec.schedulerName are ours; may be given again",
                                            kind=ARRAY)  # fmt: skip
     scheduler_conf: str = flag("", "path of scheduler.conf; it is read again when it changes")
     disable_default_scheduler_config: bool = flag(False, "do not start without --scheduler-conf")
@@ -99,7 +100,7 @@ class Options:
         """What events and the lease call us."""
         if self.extender.extender_only:
             return EXTENDER
-        return self.scheduler_name[0] if len(self.scheduler_name) == 1 else DEFAULT_SCHEDULERS[0]
+        return self.scheduler_name[0] if len(self.scheduler_name) == 1 else SCHEDULERS[0]
 
     @property
     def lease(self) -> Key:

@@ -18,6 +18,7 @@ from controller.manager import Manager
 from controller.reconciler import Settings as ControllerSettings
 from extender.api import queue
 from extender.api.errors import PumiceError
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import KINDS, QUEUE, Json, Key, Kind, Time, key_of, kind_of
 from extender.api.operations import Evict
 from extender.cluster.apply import apply
@@ -101,7 +102,7 @@ class Local:
         clock: Clock,
         *,
         components: Iterable[str] = COMPONENTS,
-        scheduler_names: Sequence[str] = ("volcano",),
+        scheduler_names: Sequence[str] = SCHEDULERS,
         controllers: ControllerSettings | None = None,
         admission: AdmissionSettings | None = None,
         seed: int = 0,

@@ -20,6 +20,7 @@ import numpy as np
 
 from extender.api import queue
 from extender.api.errors import ClusterError, Conflict, NotFound, TooManyRequests
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import POD, Json, Kind, Time, uid_of
 from extender.api.operations import Bind, Emit, Evict, Operation, PatchStatus
 from extender.awaiting import Awaiting
@@ -35,7 +36,6 @@ from extender.core.scheduling import Result, schedule
 from extender.core.snapshot import Snapshot
 from extender.intake import Intake, Ours
 
-DEFAULT_SCHEDULERS = ("volcano",)
 PERIOD = 1.0  # --schedule-period
 _BACKOFF = 5.0  # seconds to wait where the API server does not answer
 
@@ -89,7 +89,7 @@ class Loop:
         conf: Conf,
         clock: Clock,
         *,
-        scheduler_names: Iterable[str] = DEFAULT_SCHEDULERS,
+        scheduler_names: Iterable[str] = SCHEDULERS,
         default_queue: str = queue.DEFAULT,
         seed: int = 0,
         decide: Decide = decide,
@@ -109,7 +109,7 @@ class Loop:
         self.reservations = reservations or Reservations()
         self._cluster, self._clock, self._decide, self._carry_out = cluster, clock, decide, carry_out
         self._default_queue = default_queue
-        self._events = EventRecorder(clock, names[0] if len(names) == 1 else DEFAULT_SCHEDULERS[0])
+        self._events = EventRecorder(clock, names[0] if len(names) == 1 else SCHEDULERS[0])
         self._rng = np.random.default_rng(seed)
         self._awaiting = Awaiting()
         self._tried = -math.inf  # until when back-offs that ended have been looked at

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NoReturn
 
 from extender.api.errors import PumiceError, UsageError
+from extender.api.labels import SCHEDULERS
 from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit, refuse
 from extender.cluster.logs import configure
 from extender.cluster.options import ClientOptions, GateOptions, LogOptions, split_address
@@ -38,7 +39,7 @@ class Options:
     webhook_namespace: str = flag("", "namespace of the service of this webhook")
     webhook_service_name: str = flag("", "name of the service of this webhook")
     webhook_url: str = flag("", "where the API server reaches this webhook if not by a service")
-    scheduler_name: tuple[str, ...] = flag(("volcano",), "our schedulers; jobs that name none get the first", kind=ARRAY)
+    scheduler_name: tuple[str, ...] = flag(SCHEDULERS, "our schedulers; jobs that name none get the first", kind=ARRAY)
     enable_healthz: bool = flag(False, "serve health and metrics without TLS too")
     healthz_address: str = flag(":11251", "where to serve them")
     graceful_shutdown_time: float = flag(30.0, "how long open requests may take at the end", kind=DURATION)

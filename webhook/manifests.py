@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, NAMESPACE_NAME, SCHEDULE
+from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, NAMESPACE_NAME, SCHEDULE, SCHEDULERS
 from extender.api.meta import HYPER_NODE, MUTATING_WEBHOOKS, POD, VALIDATING_WEBHOOKS, Json, Kind
 from webhook.pods.validate import BUDGETS
 from webhook.routes import ROUTES, UPDATE, Route
@@ -39,7 +39,7 @@ def configurations(
     service: str = SERVICE,
     *,
     routes: Iterable[Route] = ROUTES,
-    scheduler_names: Sequence[str] = ("volcano",),
+    scheduler_names: Sequence[str] = SCHEDULERS,
     resource_groups: bool = False,
 ) -> list[Json]:
     """One for each route. `resource_groups`: pods that ask for nothing are sent too, for an admission configuration may

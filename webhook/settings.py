@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extender.api.labels import SCHEDULERS
 from webhook.pods.groups import ResourceGroup
 
 DEFAULT_PATHS = (
@@ -17,7 +18,7 @@ class Settings:
     does nothing, the scheduling gate included, as upstream."""
 
     enabled: tuple[str, ...] = DEFAULT_PATHS  # --enabled-admission
-    scheduler_names: tuple[str, ...] = ("volcano",)  # --scheduler-name; the first is the default of jobs
+    scheduler_names: tuple[str, ...] = SCHEDULERS  # --scheduler-name; the first is the default of jobs
     default_queue: str = "default"
     max_queue_depth: int = 5  # --max-queue-depth
     allocated_pods_check: bool = False  # --enable-queue-allocated-pods-check
@@ -27,4 +28,4 @@ class Settings:
 
     @property
     def scheduler_name(self) -> str:
-        return self.scheduler_names[0] if self.scheduler_names else "volcano"
+        return self.scheduler_names[0] if self.scheduler_names else SCHEDULERS[0]

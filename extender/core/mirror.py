@@ -16,6 +16,7 @@ from extender.api import meta, queue
 from extender.api.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from extender.api.device import ResourceSlice
 from extender.api.errors import InvalidObject
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import Json, Key, Kind
 from extender.api.node import (
     Namespace,
@@ -59,7 +60,7 @@ class Mirror:
     `scheduler_names`: whose pending pods our sessions place; `brought`: whose pods kube-scheduler brings one by one to the
     extender. Both are ours, and count in one and the same books."""
 
-    def __init__(self, scheduler_names: Iterable[str] = ("volcano",), default_queue: str = queue.DEFAULT, *,
+    def __init__(self, scheduler_names: Iterable[str] = SCHEDULERS, default_queue: str = queue.DEFAULT, *,
                  brought: Iterable[str] = ()) -> None:  # fmt: skip
         self.scheduler_names, self.brought = frozenset(scheduler_names), frozenset(brought)
         self._ours = self.scheduler_names | self.brought

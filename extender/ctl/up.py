@@ -16,6 +16,7 @@ import click
 from controller import cli as controllers
 from extender import cli as scheduler
 from extender.api.errors import PumiceError
+from extender.api.labels import SCHEDULERS
 from extender.api.meta import DEPLOYMENT, NAMESPACE, Key, Kind, key_of
 from extender.cluster.clock import SystemClock
 from extender.cluster.daemon import Daemon
@@ -54,7 +55,7 @@ class Plan:
 
     namespace: str = SYSTEM
     conf: str = ""
-    scheduler_names: tuple[str, ...] = ("volcano",)
+    scheduler_names: tuple[str, ...] = SCHEDULERS
     admission: Reached | None = None
     plugins_dir: str = ""
 
@@ -89,7 +90,7 @@ def where(command: Callable[..., None]) -> Callable[..., None]:
 @where
 @click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes.")
 @click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own, as in docs/plugins.md.")
-@click.option("--scheduler-name", "names", multiple=True, default=("volcano",), show_default=True,
+@click.option("--scheduler-name", "names", multiple=True, default=SCHEDULERS, show_default=True,
               help="Pods with this schedulerName are ours. May be repeated.")  # fmt: skip
 @click.option(
     "--webhook-url", default="", metavar="HOST:PORT", help="Where the API server reaches this machine; admission is served there."
