@@ -16,12 +16,13 @@ def water_fill(total: FloatR, weight: FloatN, request: IntNR, limit: FloatR, gua
     """(R,), (Q,), (Q, R), (Q, R), (Q, R) -> (Q, R) deserved.
 
     Each round gives every queue that is not satisfied its part of what remains, at most what it asks and may have, at least
-    its guarantee. A queue whose part did not change is satisfied too. Ends when nothing remains, or nobody takes more."""
+    its guarantee. A queue whose part did not change is satisfied too. Ends when nothing remains, or nobody takes more.
+    A queue without weight has its guarantee, and no more."""
     deserved = np.zeros(request.shape)
     remaining = total.astype(np.float64)
-    hungry = weight > 0
+    hungry = np.ones(len(weight), dtype=bool)
     most = np.minimum(request, limit)
-    while hungry.any():
+    while weight[hungry].any():
         before = deserved[hungry]
         part = remaining * (weight[hungry] / weight[hungry].sum())[:, None]
         now = np.maximum(np.minimum(before + part, most[hungry]), guarantee[hungry])

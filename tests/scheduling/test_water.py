@@ -42,7 +42,7 @@ def by_hand(total: tuple[int, ...], *queues: Asking) -> list[list[float]]:
         weights = sum(q.weight for done, q in zip(met, queues, strict=True) if not done)
         grown, shrunk = [0.0] * size, [0.0] * size
         for i, q in enumerate(queues):
-            if met[i] or not q.weight:
+            if met[i]:
                 continue
             before = list(deserved[i])
             for r in range(size):
@@ -79,6 +79,8 @@ DIVISIONS = {
                                            [[5, 1, 0, 0], [5, 7, 0, 4]]),
     "weight zero gets nothing": ((10, 0, 0, 0), [Asking(0, (9, 0, 0, 0)), Asking(1, (9, 0, 0, 0))],
                                  [[0, 0, 0, 0], [9, 0, 0, 0]]),
+    "weight zero gets its guarantee": ((10, 0, 0, 0), [Asking(0, (9, 0, 0, 0), guarantee=(2, 0, 0, 0)), Asking(1, (8, 0, 0, 0))],
+                                       [[2, 0, 0, 0], [8, 0, 0, 0]]),
     "no queue": ((10, 0, 0, 0), [], []),
 }  # fmt: skip
 
@@ -108,7 +110,7 @@ def askings(guaranteed: st.SearchStrategy[int]) -> st.SearchStrategy[list[Asking
     return st.lists(
         st.builds(
             Asking,
-            weight=st.integers(1, 10),
+            weight=st.integers(0, 10),
             request=row,
             limit=st.tuples(limit, limit, st.just(INF), limit),
             guarantee=st.tuples(guaranteed, guaranteed, st.just(0), st.just(0)),
@@ -142,8 +144,9 @@ def test_it_gives_no_more_than_there_is(total: tuple[int, ...], queues: list[Ask
 @given(totals, askings(st.just(0)))
 @settings(deadline=None, max_examples=100)
 def test_nothing_is_kept_from_who_wants_it(total: tuple[int, ...], queues: list[Asking]) -> None:
-    """Cpu is left over only when every queue has all the cpu it asks for or may have."""
+    """Cpu is left over only when every queue that has a weight has all the cpu it asks for or may have."""
     shares = divided(total, *queues)
     left = total[0] - shares[:, 0].sum()
-    hungry = [q for q, share in zip(queues, shares, strict=True) if min(q.request[0], q.limit[0]) - share[0] > 1]
+    lacks = [min(q.request[0], q.limit[0]) - share[0] for q, share in zip(queues, shares, strict=True)]
+    hungry = [q for q, lack in zip(queues, lacks, strict=True) if q.weight and lack > 1]
     assert left <= 1 or not hungry
