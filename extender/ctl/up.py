@@ -29,10 +29,12 @@ from extender.ctl import installing, permitted
 from extender.ctl.admitting import Admission, Reached, reached
 from extender.ctl.installing import Installed
 from extender.ctl.telling import Telling
+from extender.options import PROGRAM as SCHEDULER
+from extender.options import Options
 from webhook.settings import Settings
 
 OWNER = "pumice-up"
-_NAMES = (OWNER, f"{OWNER}/leader-election", scheduler.PROGRAM, controllers.PROGRAM)  # of the ways to the cluster
+_NAMES = (OWNER, f"{OWNER}/leader-election", SCHEDULER, controllers.PROGRAM)  # of the ways to the cluster
 RATE = 1000.0  # requests a second of each component
 _LOOK = 0.25
 _APPS = ("volcano-scheduler", "volcano-controller")  # label `app` of Volcano's Deployments, and of ours
@@ -59,9 +61,9 @@ class Plan:
     admission: Reached | None = None
     plugins_dir: str = ""
 
-    def scheduler_options(self) -> scheduler.Options:
+    def scheduler_options(self) -> Options:
         return replace(
-            scheduler.Options(), scheduler_conf=self.conf, plugins_dir=self.plugins_dir, scheduler_name=self.scheduler_names,
+            Options(), scheduler_conf=self.conf, plugins_dir=self.plugins_dir, scheduler_name=self.scheduler_names,
             leader=self._leader(""),
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 
 from certs import cli as certs
 from controller import cli as controllers
-from extender import cli as scheduler
+from extender import options as scheduler
 from extender.api.errors import UsageError
 from extender.cluster.flag_pages import documentation
 from extender.cluster.flags import DURATION, LIST, SWITCHES, Asked, flag, group, parse, parse_or_exit, rows

@@ -9,13 +9,14 @@ import pytest
 from extender.actions import ACTIONS
 from extender.api.errors import Conflict, UsageError
 from extender.api.meta import NODE_SHARD, POD, POD_GROUP, Json, Key, Kind
-from extender.cli import PROGRAM, Options, assemble
+from extender.cli import assemble
 from extender.cluster.clock import VirtualClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.core import conf
 from extender.core.conf import Shard
 from extender.node_shards import NodeShards
+from extender.options import PROGRAM, Options
 from extender.plugins import PLUGINS
 from extender.testing.builders import node, podgroup, queue, task
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from extender.api.errors import ConfError
-from extender.cli import Options, assemble
+from extender.cli import assemble
 from extender.cluster.clock import VirtualClock
 from extender.cluster.options import LeaderOptions
+from extender.options import Options
 from extender.testing.builders import node
 from tests.daemons.test_scheduler import Server, Start, node_of, server, start
 

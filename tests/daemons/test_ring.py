@@ -6,10 +6,11 @@ import pytest
 
 from extender.api.errors import UsageError
 from extender.api.meta import POD, POD_GROUP, Json, Key
-from extender.cli import PROGRAM, Options, assemble, share_of, with_lease
+from extender.cli import assemble
 from extender.cluster.clock import VirtualClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
+from extender.options import PROGRAM, Options, share_of, with_lease
 from extender.ring import Ring, Share
 from extender.testing.builders import node, podgroup, queue, task
 

@@ -14,11 +14,12 @@ import pytest
 
 from extender.api.errors import ConfError, Unavailable, UsageError
 from extender.api.meta import EVENT, LEASE, NAMESPACE, NODE, POD, Json, Key, Kind
-from extender.cli import PROGRAM, Options, Scheduler, assemble, check_conf, main, node_filter, unused
+from extender.cli import Scheduler, assemble, check_conf, main
 from extender.cluster.clock import SystemClock, VirtualClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
+from extender.options import PROGRAM, Options, node_filter, unused
 from extender.testing.builders import node, podgroup, queue, task
 from tests.daemons.running import Runs, ask, until
 

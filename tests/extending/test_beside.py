@@ -19,6 +19,7 @@ from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.core import conf
 from extender.loop import Loop
+from extender.options import Options
 from extender.plugins import PLUGINS
 from extender.service import Service, Settings
 from extender.testing.builders import PodBuilder, node, pod, podgroup, queue, task
@@ -160,7 +161,7 @@ def running() -> Iterator[tuple[cli.Scheduler, MemoryCluster, str]]:
     cluster = MemoryCluster(SteadyClock())
     cluster.load([queue("root"), queue(), node("n0").cpu(4), podgroup("v"), task("v-0", "v").cpu(3), foreign("x").cpu(2)])
     words = ["--extender-address=127.0.0.1:0", "--leader-elect=false", "--schedule-period=10ms"]
-    scheduler = cli.assemble(parse(cli.Options(), words, {}, "x").options, cluster, {})
+    scheduler = cli.assemble(parse(Options(), words, {}, "x").options, cluster, {})
     assert scheduler.extending is not None
     ended: list[int] = []
     working = threading.Thread(target=lambda: ended.append(scheduler.daemon.run()))
@@ -185,7 +186,7 @@ def test_one_process_does_both(running: tuple[cli.Scheduler, MemoryCluster, str]
 
 def test_nobody_places_pods_of_both() -> None:
     """Two that decided about one pod would bind it twice."""
-    given = parse(cli.Options(), ["--extender-address=127.0.0.1:0", "--scheduler-name=default-scheduler"], {}, "x")
+    given = parse(Options(), ["--extender-address=127.0.0.1:0", "--scheduler-name=default-scheduler"], {}, "x")
     with pytest.raises(UsageError, match="both name default-scheduler"):
         given.options.check()
 
@@ -193,7 +194,7 @@ def test_nobody_places_pods_of_both() -> None:
 def test_whoever_does_not_lead_answers_nothing() -> None:
     """And is not ready, so that the Service sends nobody there; a later leader reads the cluster anew."""
     cluster = MemoryCluster(SteadyClock())
-    given = parse(cli.Options(), ["--extender-address=127.0.0.1:0"], {}, "x")
+    given = parse(Options(), ["--extender-address=127.0.0.1:0"], {}, "x")
     scheduler = cli.assemble(given.options, cluster, {})
     assert scheduler.extending is not None
     address = f"http://127.0.0.1:{scheduler.extending.server.port}"

@@ -15,6 +15,7 @@ from extender.cluster.clock import SteadyClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.extending import ExtenderOptions
+from extender.options import Options
 from tests.controlplane.pki import Authority
 
 ALONE = ExtenderOptions(extender_address="127.0.0.1:0", extender_only=True)
@@ -29,7 +30,7 @@ def daemon() -> Iterator[cli.Extender]:
 
 
 def assembled(*words: str) -> cli.Extender:
-    given = parse(cli.Options(), ["--extender-only", "--extender-address=127.0.0.1:0", "--leader-elect=false", *words], {}, "x")
+    given = parse(Options(), ["--extender-only", "--extender-address=127.0.0.1:0", "--leader-elect=false", *words], {}, "x")
     return cli.assemble_extender(given.options, MemoryCluster(SteadyClock()), {})
 
 
@@ -83,7 +84,7 @@ def test_what_cannot_work_together_is_refused(options: ExtenderOptions) -> None:
 
 def test_its_lease_is_its_own() -> None:
     """A standalone scheduler in the same namespace does not wait for it."""
-    assert (cli.Options(extender=ALONE).lease.name, cli.Options().lease.name) == ("vc-extender", "volcano")
+    assert (Options(extender=ALONE).lease.name, Options().lease.name) == ("vc-extender", "volcano")
 
 
 def test_https(tmp_path: Path) -> None:

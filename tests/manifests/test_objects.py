@@ -11,7 +11,7 @@ import yaml
 
 import certs.cli
 import controller.cli
-import extender.cli
+import extender.options
 import webhook.cli
 from controller.reconciler import CONFIGURATION
 from extender.actions import ACTIONS
@@ -28,7 +28,7 @@ from webhook.routes import enabled_paths
 
 ENVIRON = {"POD_NAMESPACE": "volcano-system", "POD_NAME": "some-pod"}
 OPTIONS: dict[str, Any] = {
-    "vc-scheduler": extender.cli.Options(),
+    "vc-scheduler": extender.options.Options(),
     "vc-controller-manager": controller.cli.Options(),
     "vc-webhook-manager": webhook.cli.Options(),
     "vc-certs": certs.cli.KeepOptions(),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from extender.api.meta import Json
-from extender.cli import Options
 from extender.cluster.flags import parse
+from extender.options import Options
 from tests.controlplane.plane import Plane
 from tests.manifests.reading import MANIFESTS, arguments, documents, pods
 

@@ -12,11 +12,12 @@ import pytest
 
 from extender.api.errors import ConfError, PluginError
 from extender.api.meta import Json
-from extender.cli import Options, check_conf
+from extender.cli import check_conf
 from extender.core.conf import Conf
 from extender.core.hyper_nodes import HyperNode, Purpose
 from extender.core.scheduling import schedule
 from extender.core.session import Session
+from extender.options import Options
 from extender.plugin_answers import ASKED, checked
 from extender.testing.builders import node, podgroup, queue, task
 from extender.vocabulary import BUILT_IN, vocabulary
