@@ -5,7 +5,7 @@ Only what changed is written. Source: volcano ed72c7c, pkg/scheduler/framework/{
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -28,8 +28,11 @@ from extender.core.waiting import gang_text, task_text, why_waits
 _UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
 
 
-def close(ssn: Session) -> list[Waiting]:
-    """Close the plugins, add the status writes to ssn.operations, return one Waiting for each job that waits."""
+def close(ssn: Session, *, undecided: Callable[[int], bool] = lambda _: False, pods: bool = True) -> list[Waiting]:
+    """Close the plugins, add the status writes to ssn.operations, return one Waiting for each job that waits.
+
+    `undecided`: jobs of which nobody has tried yet whether they fit; their conditions are left as they are. `pods`: the pods'
+    own conditions are for us to write."""
     ssn.close()
     waiting: list[Waiting] = []
     gangs = any(plugin.name == "gang" for plugin in ssn.plugins)
@@ -42,8 +45,9 @@ def close(ssn: Session) -> list[Waiting]:
         unschedulable = gangs and ssn.jobs.group[job] is not None and _lacks_members(ssn, job, int(leaving[job]))
         in_part = unschedulable and ssn.job_counts[job][st.RUNNING]
         phase = st.PHASES[st.PHASE_UNKNOWN if in_part else phases[job]]
-        _close_group(ssn, job, why, phase, unschedulable, gangs)
-        if why is not None:
+        nothing_to_say = not gangs or (unschedulable and undecided(job))
+        _close_group(ssn, job, why, phase, None if nothing_to_say else unschedulable)
+        if pods and why is not None:
             _close_tasks(ssn, job, why)
     _close_queues(ssn)
     return waiting
@@ -104,7 +108,8 @@ def _lacks_members(ssn: Session, job: int, leaving: int) -> bool:
     return not (leaving and nobody_waits and scheduled + leaving >= minimum)
 
 
-def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, unschedulable: bool, gangs: bool) -> None:
+def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, unschedulable: bool | None) -> None:
+    """`unschedulable`: what the gang plugin says of the group; None: nothing."""
     group = ssn.jobs.group[job]
     if group is None or ssn.jobs.queue[job] < 0:
         return
@@ -115,17 +120,17 @@ def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, unsche
     for field, code in (("running", st.RUNNING), ("succeeded", st.SUCCEEDED), ("failed", st.FAILED)):
         if getattr(group.status, field) != counts[code]:
             status[field] = int(counts[code])
-    if gangs and ssn.jobs.tasks[job]:
+    if unschedulable is not None and ssn.jobs.tasks[job]:
         message = gang_text(ssn, job, why) if unschedulable else ""
         conditions = _conditions(ssn, group, unschedulable, message)
         if conditions is not None:
             status["conditions"] = conditions
             _emit_group(ssn, group, unschedulable, message)
-    elif gangs:
+    elif unschedulable is not None:
         conditions = _admission(ssn, job, group, why)
         if conditions is not None:
             status["conditions"] = conditions
-    if not ssn.jobs.tasks[job] or not gangs:
+    if not ssn.jobs.tasks[job] or unschedulable is None:
         _emit_refusals(ssn, job, group, changed="phase" in status)
     if status:
         ssn.operations.append(PatchStatus(POD_GROUP, group.metadata.key, {"status": status}, uid=group.metadata.uid))

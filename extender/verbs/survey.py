@@ -6,11 +6,13 @@ What it cannot see happen (room that was kept is free again; our news came later
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from extender.actions import enqueue
 from extender.api import labels
 from extender.api.meta import POD, POD_GROUP, QUEUE, Key, Time, format_time
 from extender.api.operations import Emit, Operation, Patch, PatchStatus
+from extender.core import status as st
 from extender.core.closing import close
 from extender.core.session import Session
 from extender.verbs.answering import Extender
@@ -45,13 +47,17 @@ class Survey:
             enqueue.run(ssn, None)
         pods = [*self._late(now), *self._hopeful(ssn, now)]
         if self._alone:
-            close(ssn)
+            close(ssn, undecided=partial(self._undecided, ssn), pods=False)
         self._seen = seen  # a survey that came to nothing has seen nothing
         if not self._alone:
             return list(self._touch(ssn, pods, now))
         told = [each for each in ssn.operations if isinstance(each, PatchStatus | Emit) and each.kind in (POD_GROUP, QUEUE)]
         extender.mirror.assume(told)
         return [*told, *self._touch(ssn, pods, now)]
+
+    def _undecided(self, ssn: Session, job: int) -> bool:
+        """It was let in, and kube-scheduler has not brought it and been refused."""
+        return ssn.job_phase[job] > st.PHASE_PENDING and ssn.job_key(job) not in self._extender.waiting
 
     def _late(self, now: Time) -> Iterator[Key]:
         """Members whose node is kept and who were put aside before; the others are on their way, however long that takes."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from extender.api.meta import PDB
-from extender.api.operations import Patch
+from extender.api.meta import PDB, POD_GROUP
+from extender.api.operations import Operation, Patch, PatchStatus
 from extender.api.pod import Pod
 from extender.api.views import view
 from extender.testing.builders import Built, PodBuilder, node, pod, podgroup, queue
@@ -271,6 +273,25 @@ def test_a_member_that_is_put_aside_after_its_node_was_kept_is_woken_too() -> No
     world.see(_put_aside("g-1"), "MODIFIED")
     world.now += 3
     assert [each.key.name for each in Survey(world.extender).take(world.now) if isinstance(each, Patch)] == ["g-1"]
+
+
+def test_of_a_gang_that_nobody_has_come_with_nothing_is_said() -> None:
+    """That it is unschedulable is known once it has been refused."""
+    world = World(*machines(1), *gang("g", 2), *gang("large", 9))
+    survey = Survey(world.extender)
+    assert _conditions(survey.take(world.now)) == {}
+    world.filter("large-0")
+    assert _conditions(survey.take(world.now)) == {"large": ["Unschedulable"]}
+
+
+def _conditions(operations: Iterable[Operation]) -> dict[str, list[str]]:
+    """What is written about each PodGroup."""
+    patches = [each for each in operations if isinstance(each, PatchStatus) and each.kind == POD_GROUP]
+    return {
+        each.key.name: [condition["type"] for condition in each.patch["status"]["conditions"]]
+        for each in patches
+        if "conditions" in each.patch["status"]
+    }
 
 
 # --- preemption -----------------------------------------------------------------------------------------------------------
