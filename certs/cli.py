@@ -31,6 +31,7 @@ from extender.cluster.logs import configure
 from extender.cluster.metrics import LEADER, new_registry
 from extender.cluster.options import NAMESPACE, ClientOptions, LeaderOptions, LogOptions, ServingOptions
 from extender.cluster.port import Cluster
+from extender.cluster.version import version_text
 
 PROGRAM = "vc-certs"
 
@@ -177,10 +178,12 @@ def main(argv: Sequence[str] | None = None, clock: Clock | None = None) -> NoRet
     if not words or words[0] in ("-h", "--help", "help"):
         print(__doc__)
         sys.exit(0 if words else 2)
+    if words[0] == "--version":
+        print(version_text(PROGRAM))
+        sys.exit(0)
     command = COMMANDS.get(words[0])
     if command is None:
-        print(f"error: no such command '{words[0]}'{nearest(words[0], COMMANDS)}", file=sys.stderr)
-        sys.exit(2)
+        refuse(UsageError(f"no such command '{words[0]}'{nearest(words[0], COMMANDS)}"), PROGRAM)
     given = parse_or_exit(command.options, words[1:], os.environ, f"{PROGRAM} {words[0]}", command.about)
     configure(given.options.logs.logging_format, given.options.logs.verbosity)
     for warning in given.warnings:

@@ -123,6 +123,22 @@ def run(*words: str, now: float = NOW) -> int:
     return ended.value.code
 
 
+TOLD = {
+    "help": (["--help"], 0, "vc-certs issue --folder DIR"),
+    "the version": (["--version"], 0, "vc-certs 0."),
+    "another command": (["isue"], 2, "error: no such command 'isue'; did you mean 'issue'?\nSee 'vc-certs --help'."),
+    "a flag that is needed": (["issue"], 2, "error: --folder is needed\nSee 'vc-certs issue --help'."),
+}
+
+
+@pytest.mark.parametrize(("words", "status", "said"), TOLD.values(), ids=TOLD)
+def test_what_the_command_says_of_itself(words: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the status of an answer, or of a wrong command line."""
+    with pytest.raises(SystemExit) as end:
+        main(words, VirtualClock(NOW))
+    assert (end.value.code, said in "".join(capsys.readouterr())) == (status, True)
+
+
 def test_the_command_keeps_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--folder", str(tmp_path), "--host", "a.example"]
     assert run("status", *where) == 1
