@@ -14,9 +14,10 @@ import pytest
 import yaml
 
 from extender.api.meta import Json
-from extender.cli import Options
 from extender.cluster.flags import parse
 from extender.cluster.options import LeaderOptions
+from extender.options import Options
+from extender.vocabulary import vocabulary
 from tests.controlplane.plane import Plane
 from tests.manifests.helm import AS_IN_BASE, NO_CRDS, Helm
 from tests.manifests.needs import Named, Need
@@ -52,7 +53,8 @@ def test_the_defaults_obey_the_schema() -> None:
 
 @pytest.mark.parametrize(("path", "value"), [
     ("scheduler.replica", 2), ("scheduler.replicas", "two"), ("schedulerNames", []), ("admission.paths", ["/nodes/mutate"]),
-    ("image.digest", "sha256:short"), ("scheduler.schedulePeriod", "1"), ("sheduler", {}),
+    ("image.digest", "sha256:short"), ("scheduler.plugins", {"a b": "x"}),
+    ("scheduler.pluginsDir", "plugins"), ("scheduler.schedulePeriod", "1"), ("sheduler", {}),
 ])  # fmt: skip
 def test_a_mistake_in_the_values_is_found(path: str, value: object) -> None:
     values: Json = {}
@@ -235,6 +237,75 @@ def test_the_extender_needs_who_places_it(helm: Helm) -> None:
     done = helm.tried("template", "volcano", str(CHART), EXTENDED + ",scheduler.enabled=false")
     assert done.returncode != 0
     assert "extender.enabled needs scheduler.enabled" in done.stderr
+
+
+RACKS = """\
+from extender.core.plugin import Plugin
+
+
+def new(arguments):
+    return Plugin(None)  # "quotes", {{ braces }} and # all the rest
+"""
+
+
+@pytest.fixture
+def racks(tmp_path: Path) -> Path:
+    file = tmp_path / "racks.py"
+    file.write_text(RACKS)
+    return file
+
+
+def test_plugins_of_the_user_are_mounted_where_they_are_looked_for(helm: Helm, racks: Path) -> None:
+    """By the scheduler and by the extender, who read one scheduler.conf; what is mounted can be loaded."""
+    objs = helm.rendered(*AS_IN_BASE, EXTENDED, f"--set-file=scheduler.plugins.racks={racks}")
+    folder = racks.with_name("mounted")
+    mount(of_kind(objs, "ConfigMap")["volcano-scheduler-plugins"]["data"], folder)
+    assert ((folder / "racks.py").read_text(), "racks" in vocabulary(str(folder)).plugins) == (RACKS, True)
+    for name in ("volcano-scheduler", "volcano-extender"):
+        template = of_kind(objs, "Deployment")[name]["spec"]["template"]
+        (container,) = template["spec"]["containers"]
+        paths = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+        sources = {each["name"]: each.get("configMap") for each in template["spec"]["volumes"]}
+        assert parse(Options(), arguments(container, ENVIRON), {}, "").options.plugins_dir == paths["plugins"]
+        assert sources["plugins"] == {"name": "volcano-scheduler-plugins"}
+
+
+def mount(data: Json, folder: Path) -> None:
+    """As the kubelet does it: links to files of a folder that is itself behind a link."""
+    version = folder / "..2026_01_01"
+    version.mkdir(parents=True)
+    (folder / "..data").symlink_to(version.name)
+    for name, text in data.items():
+        (version / name).write_text(text)
+        (folder / name).symlink_to(f"..data/{name}")
+
+
+def test_other_plugins_mean_other_pods(helm: Helm, racks: Path) -> None:
+    """They are read at the start only."""
+    flag = f"--set-file=scheduler.plugins.racks={racks}"
+    seen = [marked(helm.rendered(*AS_IN_BASE, flag))]
+    racks.write_text(RACKS + "x = 1\n")
+    seen.append(marked(helm.rendered(*AS_IN_BASE, flag, "--set=fullnameOverride=volcano")))
+    assert seen[0] != seen[1]
+
+
+def marked(objs: Iterable[Json]) -> Json:
+    return dict(of_kind(objs, "Deployment")["volcano-scheduler"]["spec"]["template"]["metadata"]["annotations"])
+
+
+def test_a_folder_of_the_image_needs_no_mount(helm: Helm) -> None:
+    """Also by Volcano's name for it."""
+    for value in ("scheduler.pluginsDir", "custom.scheduler_plugins_dir"):
+        objs = helm.rendered(*AS_IN_BASE, NO_CRDS, f"--set={value}=/plugins")
+        assert "volcano-scheduler-plugins" not in of_kind(objs, "ConfigMap")
+        (container,) = of_kind(objs, "Deployment")["volcano-scheduler"]["spec"]["template"]["spec"]["containers"]
+        assert parse(Options(), arguments(container, ENVIRON), {}, "").options.plugins_dir == "/plugins"
+
+
+def test_modules_and_a_folder_are_one_too_many(helm: Helm, racks: Path) -> None:
+    both = (f"--set-file=scheduler.plugins.racks={racks}", "--set=scheduler.pluginsDir=/plugins")
+    done = helm.tried("template", "volcano", str(CHART), *both)
+    assert (done.returncode, "not both" in done.stderr) == (1, True)
 
 
 def test_a_budget_says_one_of_two_things(helm: Helm) -> None:

@@ -34,6 +34,24 @@
 {{- toYaml $values -}}
 {{- end -}}
 
+{{/* Plugins of the user, for whoever reads scheduler.conf: dict of args, volumes and annotations. YAML. Argument: pumice.program. */}}
+{{- define "pumice.plugins" -}}
+{{- $c := .v.scheduler -}}
+{{- $out := dict "args" list "volumes" dict "annotations" dict -}}
+{{- if and $c.plugins $c.pluginsDir -}}
+{{- fail "scheduler.plugins and scheduler.pluginsDir: give the modules or a folder of the image, not both" -}}
+{{- else if $c.plugins -}}
+{{- $_ := set $out "args" (list "--plugins-dir=/volcano.plugins") -}}
+{{- $source := dict "configMap" (dict "name" (printf "%s-scheduler-plugins" .full)) -}}
+{{- $_ := set $out "volumes" (dict "plugins" (dict "path" "/volcano.plugins" "source" $source)) -}}
+{{- /* They are read at the start only. */ -}}
+{{- $_ := set $out "annotations" (dict "pumice.io/plugins" ($c.plugins | toYaml | sha256sum)) -}}
+{{- else if $c.pluginsDir -}}
+{{- $_ := set $out "args" (list (printf "--plugins-dir=%s" $c.pluginsDir)) -}}
+{{- end -}}
+{{- toYaml $out -}}
+{{- end -}}
+
 {{/* Everything that templates of one program want to know. YAML. Argument: list of the root and the program's key. */}}
 {{- define "pumice.program" -}}
 {{- $root := first . -}}

@@ -1,5 +1,5 @@
 {{/* The Deployment of a program with its account, budget and policy.
-     Argument: dict of root, p (pumice.program), args, ports, volumes, env, schedulerName. */}}
+     Argument: dict of root, p (pumice.program), args, ports, volumes, annotations, env, schedulerName. */}}
 {{- define "pumice.workload" -}}
 {{- $root := .root -}}
 {{- $p := .p -}}
@@ -47,7 +47,7 @@ spec:
         {{- with merge (dict) ($p.c.podLabels | default dict) $p.v.podLabels }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
-      {{- with merge (dict) ($p.c.podAnnotations | default dict) $p.v.podAnnotations }}
+      {{- with merge (dict) (.annotations | default dict) ($p.c.podAnnotations | default dict) $p.v.podAnnotations }}
       annotations:
         {{- toYaml . | nindent 8 }}
       {{- end }}
