@@ -101,8 +101,9 @@ class Axis:
         return quantity.format_nanos(round(amount) * unit_of(name), binary=quantity.in_bytes(name))
 
     def said(self, column: int, amount: float) -> str:
-        """The amount as people say it: column cpu and 1500 -> "1.5"."""
-        return quantity.for_people(self.names[column], round(amount) * unit_of(self.names[column]))
+        """The amount as people say it: column cpu and 1500 -> "1.5". The largest stands for all that are larger."""
+        told = quantity.for_people(self.names[column], round(amount) * unit_of(self.names[column]))
+        return f"{told} or more" if amount >= quantity.MAX else told
 
 
 def read_quantities(listed: Mapping[str, str | int | float] | None, path: str) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -15,16 +16,34 @@ from extender.core import status as st
 from extender.loop import Cycle
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Making:
+    """The line until the first cycle: pods are counted whenever the terminal is drawn, since nobody tells of each."""
+
+    text: str
+    pods: Callable[[], int]
+
+    def __rich__(self) -> str:
+        count = self.pods()
+        return f"{self.text}{f', {count:,} pods made' if count else ''}"
+
+
 _EVERY_TERMINAL, _EVERY_PLAIN = 0.1, 5.0  # seconds of real time between two lines
 _BATCH = 500  # objects
 
 
 class Progress:
-    """`started`: where the run's clock begins. Says nothing at all of what is done before a line is due."""
+    """`started`: where the run's clock begins; `pods`: how many there are now.
 
-    def __init__(self, console: Console, started: float, timer: Clock | None = None) -> None:
+    Says nothing at all of what is done before a line is due."""
+
+    def __init__(self, console: Console, started: float, pods: Callable[[], int], timer: Clock | None = None) -> None:
         self._console, self._started, self._timer = console, started, timer or SystemClock()
-        self._status = Status("starting", console=console) if console.is_terminal else None
+        spinner = "line" if console.options.ascii_only else "dots"
+        self._making = _Making("starting", pods)
+        self._status = Status(self._making, console=console, spinner=spinner) if console.is_terminal else None
         self._every = _EVERY_TERMINAL if self._status else _EVERY_PLAIN
         self._said = self._timer.now()
 
@@ -41,8 +60,10 @@ class Progress:
         """The same things, told one by one."""
         for number, thing in enumerate(things):
             if number % _BATCH == 0:
-                self._say(f"{what} {number:,} of {len(things):,}")
+                self._making.text = f"{what} {number:,} of {len(things):,}"
+                self._say(self._making)
             yield thing
+        self._making.text = "controllers at work"
 
     def on_cycle(self, cycle: Cycle) -> None:
         if not self._due():
@@ -57,7 +78,7 @@ class Progress:
     def _due(self) -> bool:
         return self._timer.now() - self._said >= self._every
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str | _Making) -> None:
         if not self._due():
             return
         self._said = self._timer.now()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -49,6 +50,8 @@ bench.add_command(webhook)
 
 def main() -> None:
     """Entry point of the console script."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a locale may lack what names and messages hold
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         pumice.main(standalone_mode=False)
     except click.exceptions.Exit as done:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from extender.api import duration, labels
 from extender.api.errors import InvalidObject, UsageError
-from extender.api.meta import NODE, kind_of
+from extender.api.meta import NODE, POD, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, storage, tables, timeline
 from extender.ctl.arranging import arranged, dangling, rings, unplayed, unreadable_annotations
@@ -122,7 +122,7 @@ def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, plugins
     ticks: Clock = VirtualClock(beginning(found, _START, faults)) if clock == "virtual" else SystemClock()
     admission = Settings(enabled=tuple(route.path for route in ROUTES), scheduler_names=schedulers)
     local = Local(chosen.conf, ticks, scheduler_names=schedulers, admission=admission)
-    with Progress(notes, local.started) as progress:
+    with Progress(notes, local.started, lambda: local.cluster.count(POD)) as progress:
         outcome = play(local, found, until, _LIMIT, progress, faults)
     result = report(outcome)
     _show(result, output)

@@ -21,6 +21,7 @@ from extender.ctl.report import GIVEN_UP, Report
 _JOBS, _NODES, _WAITS = 40, 16, 20  # rows; -o json has them all
 _VERBS = {str(Reason.NEVER_FITS): "can never fit", GIVEN_UP: "was given up"}
 _BAR = 10  # characters
+_BLOCKS, _ASCII_BAR = ("█", "░"), ("#", ".")  # full and empty; the second where the encoding has no others
 _WIDEST = 1000  # characters; no table is wider
 _WRAPPED = ("NODES", "DESERVED", "CAPABILITY")  # columns that give way where the terminal is narrow
 _WRAP = 11  # characters that they keep
@@ -33,6 +34,11 @@ class Output(Console):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(highlight=False, markup=False, **settings)
+
+    @property
+    def bar(self) -> tuple[str, str]:
+        """A character of a bar that is full, and one that is empty."""
+        return _ASCII_BAR if self.options.ascii_only else _BLOCKS
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -54,7 +60,7 @@ def show(report: Report, console: Output) -> None:
         console.table(_jobs(report))
     _waits(report, console)
     if report.node_lines:
-        console.table(_nodes(report.node_lines))
+        console.table(_nodes(report.node_lines, console.bar))
     console.table(_queues(report))
     console.print(Text(_last_line(report)), soft_wrap=True)
 
@@ -125,17 +131,17 @@ def _waits(report: Report, console: Console) -> None:
 # --- nodes and queues -------------------------------------------------------------------------------------------------
 
 
-def _nodes(nodes: Sequence[NodeLine]) -> Table:
+def _nodes(nodes: Sequence[NodeLine], bar: tuple[str, str]) -> Table:
     resources = _columns(nodes)
     table = _table("NODE", "PODS", *(_short(name).upper() for name in resources), right=("PODS",))
     shown = nodes if len(nodes) <= _NODES else sorted(nodes, key=_fullness, reverse=True)[:_NODES]
     for line in shown:
-        table.add_row(Text(line.name), str(line.pods), *(_share(line.used, line.allocatable, name) for name in resources))
+        table.add_row(Text(line.name), str(line.pods), *(_share(line.used, line.allocatable, name, bar) for name in resources))
     if len(nodes) > 1:
         more = f"all {len(nodes)}" if len(shown) == len(nodes) else f"all {len(nodes)}, {len(nodes) - len(shown)} not shown"
         used, room = _total(line.used for line in nodes), _total(line.allocatable for line in nodes)
         pods = sum(line.pods for line in nodes)
-        table.add_row(more, str(pods), *(_share(used, room, name) for name in resources), style="bold")
+        table.add_row(more, str(pods), *(_share(used, room, name, bar) for name in resources), style="bold")
     return table
 
 
@@ -149,7 +155,7 @@ def _fullness(line: NodeLine) -> float:
     return max((line.used.get(name, 0) / room for name, room in line.allocatable.items() if room), default=0.0)
 
 
-def _share(used: Amounts, room: Amounts, name: str) -> Text:
+def _share(used: Amounts, room: Amounts, name: str, bar: tuple[str, str]) -> Text:
     """`#####.....  16/32`; `-` where the node has nothing of it."""
     total, taken = room.get(name, 0), used.get(name, 0)
     if not total:
@@ -158,7 +164,7 @@ def _share(used: Amounts, room: Amounts, name: str) -> Text:
     full = min(round(share * _BAR), _BAR)
     colour = "red" if share > 1 else "yellow" if share > 0.9 else "green"
     figures = f" {for_people(name, taken)}/{for_people(name, total)}"
-    return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), figures)
+    return Text.assemble((bar[0] * full, colour), (bar[1] * (_BAR - full), "dim"), figures)
 
 
 def _queues(report: Report) -> Table:

@@ -236,6 +236,8 @@ WAITS = {
                    "NotAdmitted", "queue q: cpu 3 used + 1 asked > capability 3"),
     "the cluster is the limit": (job("a", 2, "7500m") + job("b", 1, "1200m"), "b", "NotAdmitted",
                                  "queue default: cpu 15 used + 1.2 asked > the cluster's 16"),
+    "more than can be counted": (job("a", 1, "1e30"), "a", "NeverFits",
+                                 "its minimum can never fit: cpu 9223372036854776 or more asked > 16 in the cluster"),
     "pods larger than any node": (job("a", 2, "7500m") + job("b", 1, "9"), "b", "NeverFits",
                                   "its minimum can never fit: cpu 9 asked by one of its pods at least, the largest node has 8"),
 }  # fmt: skip
@@ -426,6 +428,19 @@ def test_interrupted(pumice: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Progress, "on_cycle", interrupt)
     ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": job("a")})
     assert (ran.status, json.loads(ran.out)["ended"]) == (130, "interrupted")
+
+
+PICTURES = {"utf-8": ("█", "░"), "ascii": ("#", "."), "latin-1": ("#", ".")}
+
+
+@pytest.mark.parametrize("encoding", PICTURES)
+def test_tables_in_what_the_locale_has(tmp_path: Path, encoding: str) -> None:
+    """Bars and lines of a table are drawn with what standard output can take."""
+    (tmp_path / "f.yaml").write_text(job("a", 1, "4"))
+    command = [sys.executable, "-c", "from extender.ctl.pumice import main; main()", "run", "f.yaml", *NODES]
+    ran = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": encoding}, capture_output=True, check=True)
+    full, empty = PICTURES[encoding]
+    assert f"{full * 5}{empty * 5} 4/8" in ran.stdout.decode(encoding)
 
 
 # --- long stories -------------------------------------------------------------------------------------------------------
