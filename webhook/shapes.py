@@ -4,7 +4,7 @@ Source: volcano ed72c7c, staging/src/volcano.sh/apis."""
 
 from __future__ import annotations
 
-from extender.api.decode import INT32, INT64, TEXT, ListOf, MapOf, fields
+from extender.api.decode import INT32, INT64, TEXT, Inline, ListOf, MapOf, fields
 from extender.api.shapes import (
     CLAIM_SPEC,
     LABEL_SELECTOR,
@@ -28,7 +28,7 @@ POLICIES = ListOf({
 })  # fmt: skip
 TASK: Fields = {
     "name": TEXT, "replicas": INT32, "minAvailable": MAYBE_INT32, "maxRetry": INT32, "topologyPolicy": TEXT,
-    "template": {"metadata": METADATA, "spec": POD_SPEC}, "policies": POLICIES,
+    "template": Inline({"metadata": Inline(METADATA), "spec": Inline(POD_SPEC)}), "policies": POLICIES,
     "dependsOn": {"name": TEXTS, "iteration": TEXT},
     "partitionPolicy": {**fields(INT32, "totalPartitions partitionSize minPartitions"), "networkTopology": TOPOLOGY},
 }  # fmt: skip
@@ -71,9 +71,9 @@ QUEUE: Fields = {
 }  # fmt: skip
 _PROBES: Fields = {
     "httpGetList": ListOf({
-        **fields(TEXT, "taskName path"), "port": INT32, "httpHeader": fields(TEXT, "name value"),
+        **fields(TEXT, "taskName path"), "port": INT64, "httpHeader": fields(TEXT, "name value"),
     }),
-    "tcpSocketList": ListOf({"taskName": TEXT, "port": INT32}),
+    "tcpSocketList": ListOf({"taskName": TEXT, "port": INT64}),
     "taskStatusList": ListOf(fields(TEXT, "taskName phase")),
 }  # fmt: skip
 JOB_FLOW: Fields = {

@@ -5,17 +5,20 @@ Kubernetes' own decoder does: unknown fields and nulls are dropped, a quantity, 
 refused. (A null among the items of a list is refused too: the schemas do, and no patch would fit it.)
 
 `differences` compares two decoded objects as Kubernetes' semantic equality does: an empty list is a missing one, "1000m"
-is "1", and a zero is a missing field unless the type tells them apart (Maybe).
+is "1", a zero is a missing field unless the type tells them apart (Maybe), and an object without content is a missing one
+only where it is Inline.
 Source: k8s.io/apimachinery v0.36.1 pkg/api/equality and runtime/serializer/json."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from extender.api import duration, quantity
 from extender.api.errors import Fault, InvalidObject
+from extender.api.meta import parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,10 @@ class Maybe:
     """A leaf whose zero is not the same as its absence (a pointer in Go)."""
 
     scalar: Scalar
+
+
+class Inline(dict[str, "Shape"]):
+    """Fields of an object that is there even if nobody writes it (no pointer in Go): left out it is as one without content."""
 
 
 Shape = Scalar | Maybe | MapOf | ListOf | Mapping[str, "Shape"]
@@ -89,10 +96,31 @@ def _duration_fault(value: Any) -> str:
     return ""
 
 
-def _port_fault(value: Any) -> str:
-    if type(value) in (int, str):
-        return "" if isinstance(value, str) else _integer(32)(value)
-    return f"must be a port number or name, not {_words(value)}"
+def _number_or(what: str) -> Callable[[Any], str]:
+    def fault(value: Any) -> str:
+        if type(value) in (int, str):
+            return "" if isinstance(value, str) else _integer(32)(value)
+        return f"must be a number or {what}, not {_words(value)}"
+
+    return fault
+
+
+def _time_fault(value: Any) -> str:
+    try:
+        parse_time(value if isinstance(value, str) else _words(value))
+    except InvalidObject as error:
+        return str(error)
+    return ""
+
+
+def _base64_fault(value: Any) -> str:
+    if not isinstance(value, str):
+        return f"must be base64 text, not {_words(value)}"
+    try:
+        base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
+    except ValueError:
+        return f"{_words(value)} is not base64"
+    return ""
 
 
 TEXT = Scalar("text", _typed(str, "a string"), "")
@@ -101,7 +129,10 @@ INT32 = Scalar("int32", _integer(32), 0)
 INT64 = Scalar("int64", _integer(64), 0)
 QUANTITY = Scalar("quantity", _quantity_fault, "0", quantity.nanos)
 DURATION = Scalar("duration", _duration_fault, None, duration.nanoseconds)
-PORT = Scalar("port", _port_fault, 0)
+PORT = Scalar("port", _number_or("the name of a port"), 0)
+AMOUNT = Scalar("amount", _number_or("a percentage such as 25%"))
+TIME = Scalar("time", _time_fault)
+BASE64 = Scalar("base64", _base64_fault, "")
 ANYTHING = Scalar("anything", lambda _: "")
 
 
@@ -174,7 +205,8 @@ def differences(before: Any, after: Any, shape: Shape, path: str = "") -> Iterat
         old, new = before or {}, after or {}
         for key in dict.fromkeys((*old, *new)):
             inner = shape.values if isinstance(shape, MapOf) else shape[key]
-            if isinstance(shape, MapOf) and (key in old) != (key in new):
+            noticed = isinstance(shape, MapOf) or (isinstance(inner, Mapping) and not isinstance(inner, Inline))
+            if noticed and (key in old) != (key in new):
                 yield child(path, key)
             else:
                 yield from differences(old.get(key), new.get(key), inner, child(path, key))

@@ -12,6 +12,7 @@ from extender.api.decode import (
     PORT,
     QUANTITY,
     TEXT,
+    Inline,
     ListOf,
     MapOf,
     Maybe,
@@ -52,12 +53,12 @@ POD_TERM: Fields = {
 REQUIRED, PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
 POD_AFFINITY: Fields = {
     REQUIRED: ListOf(POD_TERM),
-    PREFERRED: ListOf({"weight": INT32, "podAffinityTerm": POD_TERM}),
+    PREFERRED: ListOf({"weight": INT32, "podAffinityTerm": Inline(POD_TERM)}),
 }
 AFFINITY: Fields = {
     "nodeAffinity": {
         REQUIRED: {"nodeSelectorTerms": ListOf(NODE_TERM)},
-        PREFERRED: ListOf({"weight": INT32, "preference": NODE_TERM}),
+        PREFERRED: ListOf({"weight": INT32, "preference": Inline(NODE_TERM)}),
     },
     "podAffinity": POD_AFFINITY,
     "podAntiAffinity": POD_AFFINITY,
@@ -112,7 +113,7 @@ CONTAINER: Fields = {
     "ports": ListOf({**fields(TEXT, "name protocol hostIP"), **fields(INT32, "containerPort hostPort")}),
     "env": ListOf(ENV),
     "envFrom": ListOf({"prefix": TEXT, **fields(OPTIONAL_REF, "configMapRef secretRef")}),
-    "resources": RESOURCES,
+    "resources": Inline(RESOURCES),
     "resizePolicy": ListOf(fields(TEXT, "resourceName restartPolicy")),
     "volumeMounts": ListOf({
         **fields(TEXT, "name mountPath subPath subPathExpr"), **fields(MAYBE_TEXT, "mountPropagation recursiveReadOnly"),
@@ -130,7 +131,7 @@ CONTAINER: Fields = {
 
 # --- volumes --------------------------------------------------------------------------------------------------------------
 CLAIM_SPEC: Fields = {
-    "accessModes": TEXTS, "selector": LABEL_SELECTOR, "resources": RESOURCES, "volumeName": TEXT,
+    "accessModes": TEXTS, "selector": LABEL_SELECTOR, "resources": Inline(RESOURCES), "volumeName": TEXT,
     **fields(MAYBE_TEXT, "storageClassName volumeMode volumeAttributesClassName"),
     "dataSource": {**fields(TEXT, "kind name"), "apiGroup": MAYBE_TEXT},
     "dataSourceRef": {**fields(TEXT, "kind name"), **fields(MAYBE_TEXT, "apiGroup namespace")},
@@ -194,7 +195,7 @@ VOLUME_SOURCES: Fields = {
         "driver": TEXT, "readOnly": MAYBE_FLAG, "fsType": MAYBE_TEXT, "volumeAttributes": TEXT_MAP,
         "nodePublishSecretRef": _SECRET_REF,
     },
-    "ephemeral": {"volumeClaimTemplate": {"metadata": METADATA, "spec": CLAIM_SPEC}},
+    "ephemeral": {"volumeClaimTemplate": {"metadata": Inline(METADATA), "spec": Inline(CLAIM_SPEC)}},
     "image": fields(TEXT, "reference pullPolicy"),
 }  # fmt: skip
 

@@ -33,7 +33,7 @@ def _faults(cron_job: Json) -> Faults:
         yield from _schedule_faults(schedule, "spec.schedule")
     if "timeZone" in spec:
         yield from _zone_faults(spec["timeZone"], "spec.timeZone")
-    name = meta.get("name") or meta.get("generateName", "")
+    name = meta.get("name", "")
     if len(name) > _LONGEST_NAME:
         what = f"has {len(name)} characters, at most {_LONGEST_NAME} are allowed: the names of its jobs get 11 more"
         yield Fault("metadata.name", what)

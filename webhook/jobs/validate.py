@@ -4,7 +4,7 @@ Source: volcano ed72c7c, webhooks/admission/jobs/validate/admit_job.go. Every fa
 
 from __future__ import annotations
 
-from extender.api.checks import DNS_SUBDOMAIN, Faults, qualified_name, repeated, required
+from extender.api.checks import DNS_LABEL, DNS_SUBDOMAIN, Faults, apply, qualified_name, repeated, required
 from extender.api.decode import differences
 from extender.api.errors import Fault
 from extender.api.meta import Json
@@ -18,7 +18,6 @@ from webhook.settings import Settings
 from webhook.verdict import Verdict, verdict
 from webhook.view import ClusterView
 
-_GENERATED = "xxxxx"  # as long as what Kubernetes appends to a generateName
 _MAY_CHANGE = "only minAvailable, priorityClassName and the tasks' replicas and minAvailable can"
 
 
@@ -30,7 +29,8 @@ def validate(request: AdmissionRequest, cluster: ClusterView, _settings: Setting
 
 
 def _create_faults(job: Json, cluster: ClusterView) -> Faults:
-    spec, name = job.get("spec", {}), job_name(job)
+    spec, meta = job.get("spec", {}), job.get("metadata", {})
+    name = meta.get("name", "")  # an API server has made it up by now where there was a generateName
     tasks = spec.get("tasks", [])
     if not tasks:
         yield Fault("spec.tasks", "at least one task is required")
@@ -39,6 +39,7 @@ def _create_faults(job: Json, cluster: ClusterView) -> Faults:
     wrong = qualified_name(name)
     if wrong:
         yield Fault("metadata.name", wrong)
+    yield from apply({"namespace": DNS_LABEL}, {"namespace": meta.get("namespace", "")}, "metadata")
     yield from task_faults(name, tasks, "spec.tasks")
     yield from topology_faults(spec.get("networkTopology", {}), "spec.networkTopology")
     yield from policy_faults(spec.get("policies", []), "spec.policies")
@@ -46,12 +47,6 @@ def _create_faults(job: Json, cluster: ClusterView) -> Faults:
     yield from _volume_faults(spec.get("volumes", []), "spec.volumes")
     yield from open_queue_faults(spec.get("queue", ""), cluster, "spec.queue")
     yield from _leaf_faults(spec.get("queue", ""), cluster, "spec.queue")
-
-
-def job_name(job: Json) -> str:
-    meta = job.get("metadata", {})
-    generated = meta.get("generateName", "")
-    return meta.get("name") or (generated + _GENERATED if generated else "")
 
 
 def _total_faults(spec: Json) -> Faults:

@@ -1,11 +1,13 @@
-"""Amounts of queues: sums and comparisons per resource, exact, in nano-units.
+"""Amounts of queues: sums and comparisons per resource, in nano-units, rounded up as the scheduler counts them.
 
 Only what a queue can count takes part in the comparison of parents and children (volcano ed72c7c, api.NewResource): cpu,
-memory, pods, ephemeral-storage, huge pages and extended resources. Other names are ignored there."""
+memory, pods, ephemeral-storage, huge pages, attachable volumes, extended resources and those of Kubernetes that have a
+domain. Other names are ignored there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from extender.api import quantity
 from extender.api.checks import is_extended
@@ -17,7 +19,13 @@ Amounts = Mapping[str, int]
 def amounts(queue: Json, field: str) -> dict[str, int]:
     """The countable resources of `capability`, `deserved` or `guarantee`."""
     given = resources(queue, field)
-    return {name: quantity.nanos(amount) for name, amount in given.items() if _countable(name)}
+    return {name: _rounded(name, amount) for name, amount in given.items() if _countable(name)}
+
+
+def _rounded(name: str, amount: Any) -> int:
+    """Bytes of memory and pods are whole, all else is counted in thousandths."""
+    unit = quantity.NANO if name in ("memory", "pods") else quantity.NANO // 1000
+    return -(-quantity.nanos(amount) // unit) * unit
 
 
 def resources(queue: Json, field: str) -> Json:
@@ -43,4 +51,7 @@ def shown(name: str, amount: int) -> str:
 
 
 def _countable(name: str) -> bool:
-    return name in ("cpu", "memory", "pods", "ephemeral-storage") or name.startswith("hugepages-") or is_extended(name)
+    if name.startswith("count/"):  # a quota of objects
+        return False
+    counted = name in ("cpu", "memory", "pods", "ephemeral-storage") or name.startswith(("hugepages-", "attachable-volumes-"))
+    return counted or "kubernetes.io/" in name or is_extended(name)
