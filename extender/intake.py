@@ -17,7 +17,8 @@ from extender.api.meta import Json, Key, Kind, key_of
 from extender.cluster.following import Follower
 from extender.cluster.logs import about
 from extender.cluster.port import Cluster, WatchEvent
-from extender.core.mirror import FOLLOWED, Mirror
+from extender.core.followed import ALWAYS
+from extender.core.mirror import Mirror
 
 _BATCH = 256  # events that are taken in without a pause in which others may have the lock
 _POLL = 1.0  # seconds that a thread waits for an event before it looks whether it is to end
@@ -41,7 +42,7 @@ class Intake:
         self.arrived = threading.Condition(self.lock)
         self.listeners: list[Listener] = []
         self._cluster, self._ours = cluster, ours or {}
-        self._followers = [Follower(cluster, kind) for kind in FOLLOWED]
+        self._followers = [Follower(cluster, kind) for kind in ALWAYS]
         self._with_thread: set[Kind] = set()
         self._listed: set[Kind] = set()  # the mirror has the first list
         self._failure: Exception | None = None  # what ended a thread that it should not have ended

@@ -13,39 +13,21 @@ from typing import Any
 import msgspec
 
 from extender.api import meta, queue
-from extender.api.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from extender.api.device import ResourceSlice
 from extender.api.errors import InvalidObject
 from extender.api.labels import SCHEDULERS
 from extender.api.meta import Json, Key, Kind
-from extender.api.node import (
-    Namespace,
-    Node,
-    PodDisruptionBudget,
-    PriorityClass,
-    ResourceQuota,
-    Service,
-)
+from extender.api.node import Node, PriorityClass
 from extender.api.operations import Bind, Evict, Operation, PatchStatus
 from extender.api.pod import Pod, sized
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view
-from extender.api.volume import (
-    CsiDriver,
-    CsiNode,
-    CsiStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
-from extender.api.workload import ReplicaSet, ReplicationController, StatefulSet
 from extender.core import status as st
 from extender.core.assumed_facts import AssumedFacts
 from extender.core.assuming import is_news, with_status
 from extender.core.axis import Axis
 from extender.core.columns import LabelColumns
+from extender.core.followed import FACTS
 from extender.core.queue_facts import QueueFacts
 from extender.core.shapes import Shape, Shapes
 from extender.core.tables import JobTable, NodeTable, TaskTable
@@ -71,7 +53,7 @@ class Mirror:
         self.tasks = TaskTable()
         self.jobs = JobTable()
         self.queues: dict[str, QueueFacts] = {}
-        self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in _FACTS}
+        self.facts: dict[Kind, dict[Key, View]] = {kind: {} for kind in FACTS}
         self._assumed = AssumedFacts(self.facts)
         self.node_labels = LabelColumns()
         self.node_traits = NodeTraits()
@@ -100,7 +82,7 @@ class Mirror:
             self.unreadable.pop((kind, key), None)
 
     def _changed(self, kind: Kind, key: Key, obj: Json) -> None:
-        cls = _FACTS.get(kind) or (_CHANGED[kind][0] if kind in _CHANGED else None)
+        cls = FACTS.get(kind) or (_CHANGED[kind][0] if kind in _CHANGED else None)
         if cls is None:
             return
         new = view(cls, obj)
@@ -133,7 +115,7 @@ class Mirror:
         return self.facts[kind].get(key)
 
     def _deleted(self, kind: Kind, key: Key) -> None:
-        if kind in _FACTS:
+        if kind in FACTS:
             if kind in AssumedFacts.KINDS:
                 self._assumed.gone(kind, key)
             if self.facts[kind].pop(key, None) is not None and kind is meta.PRIORITY_CLASS:
@@ -361,27 +343,6 @@ class Mirror:
 
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
-_FACTS: dict[Kind, type[View]] = {
-    meta.PRIORITY_CLASS: PriorityClass,
-    meta.NAMESPACE: Namespace,
-    meta.RESOURCE_QUOTA: ResourceQuota,
-    meta.PDB: PodDisruptionBudget,
-    meta.SERVICE: Service,
-    meta.REPLICATION_CONTROLLER: ReplicationController,
-    meta.REPLICA_SET: ReplicaSet,
-    meta.STATEFUL_SET: StatefulSet,
-    meta.RESOURCE_CLAIM: ResourceClaim,
-    meta.RESOURCE_CLAIM_TEMPLATE: ResourceClaimTemplate,
-    meta.RESOURCE_SLICE: ResourceSlice,
-    meta.DEVICE_CLASS: DeviceClass,
-    meta.PV: PersistentVolume,
-    meta.PVC: PersistentVolumeClaim,
-    meta.STORAGE_CLASS: StorageClass,
-    meta.CSI_NODE: CsiNode,
-    meta.CSI_DRIVER: CsiDriver,
-    meta.CSI_STORAGE_CAPACITY: CsiStorageCapacity,
-    meta.VOLUME_ATTACHMENT: VolumeAttachment,
-}
 _CHANGED: dict[Kind, tuple[type[View], Callable[[Mirror, Key, Any], None]]] = {
     meta.NODE: (Node, Mirror.node_changed),
     meta.POD: (Pod, Mirror.pod_changed),
@@ -394,10 +355,3 @@ _DELETED: dict[Kind, Callable[[Mirror, Key], None]] = {
     meta.POD_GROUP: Mirror.group_deleted,
     meta.QUEUE: Mirror.queue_deleted,
 }
-# Claims, devices and volumes are followed where the configuration asks for it (Conf.kinds).
-VOLUMES: tuple[Kind, ...] = (
-    meta.PV, meta.PVC, meta.STORAGE_CLASS, meta.CSI_NODE, meta.CSI_DRIVER, meta.CSI_STORAGE_CAPACITY,
-    meta.VOLUME_ATTACHMENT,
-)  # fmt: skip
-_ALWAYS = tuple(kind for kind in _FACTS if kind.group != meta.RESOURCE_CLAIM.group and kind not in VOLUMES)
-FOLLOWED: tuple[Kind, ...] = (*_ALWAYS, meta.QUEUE, meta.NODE, meta.POD_GROUP, meta.POD)

@@ -124,7 +124,7 @@ class Snapshot:
     queues: Queues
     shapes: list[Shape | None]
     selector_keys: frozenset[str]  # label keys that some pod affinity term or spread constraint looks at
-    facts: Mapping[Kind, Mapping[Key, View]]  # PriorityClass, Namespace, ResourceQuota, PodDisruptionBudget, Service
+    facts: Mapping[Kind, Mapping[Key, View]]  # followed.py
 
     @staticmethod
     def build(mirror: Mirror) -> Snapshot:

@@ -20,8 +20,9 @@ from extender.api.meta import Json, Kind, key_of, kind_of
 from extender.api.node import Node
 from extender.api.pod import PENDING, RUNNING, Pod
 from extender.api.views import Metadata, View, decode, view
+from extender.core.followed import ALWAYS, VOLUMES
 from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
-from extender.core.mirror import FOLLOWED, VOLUMES, Mirror
+from extender.core.mirror import Mirror
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
 from extender.ctl.found import Found
@@ -168,7 +169,7 @@ def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
     for found in load(paths).found:
         kind = kind_of(found.manifest)
         obj = _in_namespace(found.manifest) if kind.namespaced else found.manifest
-        if kind not in (*FOLLOWED, *VOLUMES) or (kind is meta.POD and key_of(obj) == pod.metadata.key):
+        if kind not in (*ALWAYS, *VOLUMES) or (kind is meta.POD and key_of(obj) == pod.metadata.key):
             continue
         try:
             _add(mirror, kind, obj)

@@ -12,15 +12,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from extender.api.meta import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, Kind
+from extender.api.meta import Kind
 from extender.api.operations import Prior
 from extender.api.pod import PodSpec
 from extender.core.axis import PODS, BoolN
 from extender.core.dra.filter import ClaimFilter
+from extender.core.followed import DEVICES, VOLUMES
 from extender.core.kube import inter_pod_affinity, node_affinity, ports, taints, topology_spread, unschedulable
 from extender.core.kube.neighbours import DomainCounts, Neighbours
 from extender.core.kube.pod_terms import Lookers
-from extender.core.mirror import VOLUMES
 from extender.core.plugin import Across, Arguments, At, Change, Plugin, Refusal, TaskClass
 from extender.core.reasons import TOO_MANY_PODS
 from extender.core.session import Session
@@ -86,8 +86,7 @@ class Predicates(Plugin[PredicatesArgs]):
 
     @classmethod
     def follows(cls, args: PredicatesArgs) -> tuple[Kind, ...]:
-        devices = (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, RESOURCE_SLICE, DEVICE_CLASS) if args.claims else ()
-        return (*devices, *VOLUMES) if args.volumes else devices
+        return (*(DEVICES if args.claims else ()), *(VOLUMES if args.volumes else ()))
 
     def open(self, ssn: Session) -> None:
         self._neighbours = Neighbours(ssn.snapshot)

@@ -22,7 +22,7 @@ from extender.api.meta import Key, Kind
 from extender.cluster.ca_bundle import WEBHOOK_KINDS
 from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
-from extender.core.mirror import FOLLOWED, VOLUMES
+from extender.core.followed import ALWAYS, DEVICES, VOLUMES
 from webhook.manifests import configuration_kind, configuration_name
 from webhook.routes import ROUTES
 
@@ -53,7 +53,7 @@ _OPEN: Mapping[tuple[str, str], Callable[[], Iterable[Kind]]] = {
     ("extender/cli.py", "Emit"): lambda: (meta.POD,),
 }
 # What plugins look at besides (Plugin.follows).
-ASKED_FOR = (meta.RESOURCE_CLAIM, meta.RESOURCE_CLAIM_TEMPLATE, meta.RESOURCE_SLICE, meta.DEVICE_CLASS, *VOLUMES)
+ASKED_FOR = (*DEVICES, *VOLUMES)
 # What of extender/ is no part of vc-scheduler: shared words, and what runs elsewhere.
 _NOT_SCHEDULER = ("api", "cluster", "ctl", "local.py", "testing")
 
@@ -161,7 +161,7 @@ def scheduler(*, sharding: bool = False) -> set[Need]:
     files = [file for file in sources("extender") if file.relative_to(home).parts[0] not in _NOT_SCHEDULER and file not in apart]
     made = operations(files)
     needs = calls(files) | {need for name, kind in made for need in operation(name, kind)}
-    kinds = (*FOLLOWED, *ASKED_FOR, *((meta.NODE_SHARD,) if sharding else ()))
+    kinds = (*ALWAYS, *ASKED_FOR, *((meta.NODE_SHARD,) if sharding else ()))
     needs |= {need for kind in kinds for need in followed(kind)}
     # Intake.look_again reads what could not be written.
     needs |= {need for name, kind in made if name in ("Bind", "Evict", "Patch", "PatchStatus") for need in of(kind, "get")}
@@ -178,7 +178,7 @@ def extender() -> set[Need]:
     made |= {(name, kind) for name, kind in told if kind in (meta.POD_GROUP, meta.QUEUE)}
     needs = calls(files) | {need for name, kind in made for need in operation(name, kind)}
     needs |= {*events(), *of(meta.POD, "create", part="binding")}
-    needs |= {need for kind in (*FOLLOWED, *ASKED_FOR) for need in followed(kind)}
+    needs |= {need for kind in (*ALWAYS, *ASKED_FOR) for need in followed(kind)}
     needs |= {need for name, kind in made if name in ("Patch", "PatchStatus") for need in of(kind, "get")}
     return needs | set(of(meta.QUEUE, "get", "create"))
 

@@ -15,7 +15,8 @@ from extender.api.labels import RUN_SECONDS
 from extender.api.meta import JOB, POD, PV, PVC, Json, key_of
 from extender.cluster.workloads.volumes import mounted
 from extender.core import status as st
-from extender.core.mirror import FOLLOWED, VOLUMES, Mirror
+from extender.core.followed import ALWAYS, VOLUMES
+from extender.core.mirror import Mirror
 from extender.testing import expectations
 from extender.testing.builders import node, priority_class, queue
 from extender.testing.played import Played
@@ -180,7 +181,7 @@ def _in_part(mirror: Mirror) -> list[str]:
 
 def _fresh(played: Played) -> Mirror:
     mirror = Mirror()
-    for kind in (*FOLLOWED, *VOLUMES):
+    for kind in (*ALWAYS, *VOLUMES):
         for obj in played.cluster.list(kind).objects:
             mirror.apply(kind, "ADDED", obj)
     return mirror
