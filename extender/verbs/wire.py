@@ -16,6 +16,7 @@ from extender.api.pod import Pod
 from extender.api.views import Metadata, View, decode
 
 MAX_SCORE = 10  # MaxExtenderPriority
+_BINDING = ("PodName", "PodNamespace", "PodUID", "Node")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -85,9 +86,10 @@ def read_args(body: bytes) -> Asked:
 
 def read_binding(body: bytes) -> Binding:
     fields = _fields(body)
-    name, namespace, uid, node = (_text(fields, word) for word in ("PodName", "PodNamespace", "PodUID", "Node"))
-    if not name or not node:
-        raise InvalidObject("must be given", path="Node" if name else "PodName", subject="ExtenderBindingArgs")
+    name, namespace, uid, node = said = [_text(fields, word) for word in _BINDING]
+    if not all(said):  # without its uid a pod could be bound past its gang
+        missing = _BINDING[said.index("")]
+        raise InvalidObject("must be given", path=missing, subject="ExtenderBindingArgs")
     return Binding(Key(namespace, name), uid, node)
 
 

@@ -65,9 +65,13 @@ def test_binding() -> None:
     assert (read.pod, read.uid, read.node) == (Key("ml", "w-0"), "u", "n1")
 
 
-def test_a_binding_needs_a_node() -> None:
-    with pytest.raises(InvalidObject, match="Node"):
-        wire.read_binding(body(PodName="w-0", PodNamespace="ml", PodUID="u", Node=""))
+@pytest.mark.parametrize("missing", ["PodName", "PodNamespace", "PodUID", "Node"])
+def test_a_binding_needs_all_of_it(missing: str) -> None:
+    """Without the uid a member would be taken for a pod that nobody knows, and be bound past its gang."""
+    whole = {"PodName": "w-0", "PodNamespace": "ml", "PodUID": "u", "Node": "n1"}
+    for asked in (whole | {missing: ""}, {name: value for name, value in whole.items() if name != missing}):
+        with pytest.raises(InvalidObject, match=f"{missing}: must be given"):
+            wire.read_binding(body(**asked))
 
 
 def test_meta_victims() -> None:
