@@ -4,8 +4,9 @@ manager.py      the driver: changes > requests > decisions > operations, with re
 selection.py    the table of all controllers, and --controllers
 reconciler.py   what a controller is: Decision, Stage, Controller
 store.py feed.py workqueue.py writing.py    its picture of the cluster, how that is fed, what waits, how writes are done
-job/            Volcano jobs: controller.py, observe.py, policies.py, phases.py (the table), sync.py, kill.py, pods.py,
-                group.py, status.py, volumes.py, delayed.py, plugins/
-queue.py podgroup.py garbage.py cronjob.py jobflow.py jobtemplate.py hypernode.py colocation.py    one file a controller
-command.py schedule.py merge.py    what several of them need
+job/            Volcano jobs
+queue.py podgroup.py garbage.py cronjob.py jobflow.py jobtemplate.py hypernode.py nodeshard.py colocation.py    one file each
+command.py merge.py    what several of them need
+schedule.py discovery.py sharding.py    what one decides by: when a cron job is due, HyperNodes by label, nodes for schedulers
+cli.py metrics.py      vc-controller-manager
 """

@@ -64,6 +64,23 @@ def test_every_package_says_what_it_is_and_imports_nothing() -> None:
         assert len(module.body) == 1, f"{package}/__init__.py holds more than its docstring"
 
 
+# Elsewhere the registration is the map (plugins, actions, routes), or the folder is one thing.
+MAPPED = (
+    "extender", "extender/api", "extender/cluster", "extender/core", "extender/core/dra", "extender/core/kube",
+    "extender/core/volumes", "extender/ctl", "extender/metrics", "extender/testing", "extender/verbs", "controller",
+    "controller/job", "webhook", "certs",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("package", MAPPED)
+def test_the_map_of_a_package_is_whole_and_true(package: str) -> None:
+    """Its docstring names every module, and none that is gone."""
+    text = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text())) or ""
+    there = {file.stem for file in (ROOT / package).glob("*.py") if file in tracked()} - {"__init__"}
+    gone = {name for name in re.findall(r"[\w/]+\.py", text) if not [*(ROOT / package).rglob(name), *ROOT.glob(name)]}
+    assert (there - set(re.findall(r"\w+", text)), gone) == (set(), set())
+
+
 def test_what_is_imported_is_declared() -> None:
     """Every distribution that the packages import is a dependency, in the list or in an extra."""
     extras = [wanted for listed in PROJECT["optional-dependencies"].values() for wanted in listed]
@@ -72,6 +89,13 @@ def test_what_is_imported_is_declared() -> None:
     names = {name for file in sources() for name in imported(file)} - set(sys.stdlib_module_names) - set(PACKAGES)
     missing = {name for name in names if not {p.lower().replace("_", "-") for p in providers.get(name, [name])} & declared}
     assert not missing
+
+
+def test_what_is_declared_is_imported() -> None:
+    """Of what the packages need when they run. Python reads the zones of tzdata by itself."""
+    distributions = importlib.metadata.packages_distributions()
+    used = {p.lower().replace("_", "-") for file in sources() for name in imported(file) for p in distributions.get(name, ())}
+    assert {re.split(r"[\[<>=!~; ]", wanted)[0] for wanted in PROJECT["dependencies"]} - used == {"tzdata"}
 
 
 @pytest.mark.parametrize("target", PROJECT["scripts"].values(), ids=PROJECT["scripts"])
