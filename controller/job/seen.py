@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from extender.api import labels as names
 from extender.api import pod as pods
+from extender.api.integer import parse_int
 from extender.api.job import Job, TaskSpec
 from extender.api.meta import JOB, Json, Key, Kind, Time, annotations_of, controller_of, labels_of, parse_time
 from extender.api.podgroup import PENDING, SCHEDULED, PodGroup, PodGroupCondition
@@ -119,7 +120,8 @@ def pod_seen(pod: Json) -> PodSeen | None:
         return None
     meta, notes, status = pod["metadata"], annotations_of(pod), pod.get("status") or {}
     version, job, task = (notes.get(name) for name in (names.JOB_VERSION, names.JOB_NAME, names.TASK_SPEC))
-    if job is None or task is None or version is None or not version.isdigit():
+    number = parse_int(version, bits=32) if version is not None else None
+    if job is None or task is None or number is None:
         return None
     containers = status.get("containerStatuses") or []
     terminated = (containers[0].get("state") or {}).get("terminated") if containers else None
@@ -129,7 +131,7 @@ def pod_seen(pod: Json) -> PodSeen | None:
         name=meta["name"],
         uid=str(meta.get("uid") or ""),
         task=task,
-        version=int(version),
+        version=number,
         partition=labels_of(pod).get(names.PARTITION_ID, ""),
         phase=status.get("phase") or pods.PENDING,
         created=parse_time(meta.get("creationTimestamp")) or 0.0,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from extender.api import labels as names
+from extender.api.integer import parse_int
 from extender.api.meta import (
     BATCH_JOB,
     DAEMON_SET,
@@ -70,7 +71,8 @@ def new_group(pod: Json, owners: Sequence[Json]) -> Json:
 def _spec(pod: Json, owners: Sequence[Json]) -> Json:
     member = min_member(owners)
     usage: Amounts = {}
-    add(usage, pod_usage(pod["spec"]), member)
+    if member:
+        add(usage, pod_usage(pod["spec"]), member)
     spec: Json = {"minMember": member, "minResources": as_quantities(usage, [pod["spec"]])}
     notes = annotations_of(pod)
     if pod["spec"].get("priorityClassName"):
@@ -86,10 +88,8 @@ def _spec(pod: Json, owners: Sequence[Json]) -> Json:
 def min_member(owners: Sequence[Json]) -> int:
     """What the first owner that says so says; 1 where that is no number of pods."""
     said = next((note for each in owners if (note := annotations_of(each).get(names.GROUP_MIN_MEMBER)) is not None), "1")
-    try:
-        return number if (number := int(said)) >= 0 else 1
-    except ValueError:
-        return 1
+    number = parse_int(said, bits=32)
+    return number if number is not None and number >= 0 else 1
 
 
 def _topology(notes: dict[str, str]) -> Json | None:
@@ -97,8 +97,9 @@ def _topology(notes: dict[str, str]) -> Json | None:
     if mode is None and tier is None:
         return None
     topology: Json = {"mode": mode.lower() if mode is not None and mode.lower() in ("hard", "soft") else "hard"}
-    if tier is not None and tier.lstrip("+-").isdigit():
-        topology["highestTierAllowed"] = int(tier)
+    highest = parse_int(tier) if tier is not None else None
+    if highest is not None:
+        topology["highestTierAllowed"] = highest
     return topology
 
 

@@ -34,6 +34,8 @@ TOPOLOGIES = {
     "no such mode": ({"volcano.sh/network-topology-mode": "odd"}, {"mode": "hard"}),
     "tier only": ({"volcano.sh/network-topology-highest-tier": "2"}, {"mode": "hard", "highestTierAllowed": 2}),
     "no tier": ({"volcano.sh/network-topology-highest-tier": "x"}, {"mode": "hard"}),
+    "two signs": ({"volcano.sh/network-topology-highest-tier": "+-2"}, {"mode": "hard"}),
+    "a digit that is none": ({"volcano.sh/network-topology-highest-tier": "²"}, {"mode": "hard"}),
 }
 
 
@@ -45,7 +47,9 @@ def test_topology(notes: dict[str, str], want: Json | None) -> None:
 
 MEMBERS = {"none says": ([owner()], 1), "a number": ([owner(**{"scheduling.volcano.sh/group-min-member": "3"})], 3),
            "no number": ([owner(**{"scheduling.volcano.sh/group-min-member": "x"})], 1),
-           "below zero": ([owner(**{"scheduling.volcano.sh/group-min-member": "-1"})], 1)}  # fmt: skip
+           "below zero": ([owner(**{"scheduling.volcano.sh/group-min-member": "-1"})], 1),
+           "more than a group can have": ([owner(**{"scheduling.volcano.sh/group-min-member": "2147483648"})], 1),
+           "as only people write it": ([owner(**{"scheduling.volcano.sh/group-min-member": " 1_0 "})], 1)}  # fmt: skip
 
 
 @pytest.mark.parametrize(("owners", "want"), MEMBERS.values(), ids=MEMBERS)
@@ -58,6 +62,10 @@ def test_the_minimum_resources_are_those_of_all_members() -> None:
     """Of one pod, times the members."""
     group = new_group(pod(), [owner(**{"scheduling.volcano.sh/group-min-member": "3"})])
     assert (group["spec"]["minResources"]["cpu"], group["spec"]["minResources"]["memory"]) == ("3", "3Gi")
+
+
+def test_a_group_without_a_minimum_asks_for_nothing() -> None:
+    assert new_group(pod(), [owner(**{"scheduling.volcano.sh/group-min-member": "0"})])["spec"]["minResources"] == {}
 
 
 def test_annotations_are_inherited_and_the_pod_has_the_last_word() -> None:

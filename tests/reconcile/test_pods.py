@@ -14,7 +14,7 @@ from controller.job.observe import pod_event
 from controller.job.plugins import plugins_of
 from controller.job.plugins.ssh import make_keys
 from controller.job.pods import new_pod
-from controller.job.seen import TaskTotals
+from controller.job.seen import TaskTotals, pod_seen
 from controller.job.sync import plan_pods
 from controller.job.volumes import claim_name
 from extender.api import job_plugins
@@ -158,9 +158,18 @@ def test_tensorflow_names_the_place_of_a_pod() -> None:
 
 def test_workers_can_wait_for_their_master() -> None:
     """An init container that looks until it answers."""
-    raw = job(task("master"), task("worker"), plugins={"pytorch": ["--wait-master-enabled"]})
+    raw = job(task("master"), task("worker"), plugins={"pytorch": ["--wait-master-enabled"], "svc": []})
     (waiter,) = built(raw, "worker")["spec"]["initContainers"]
     assert "nc -z j-master-0.j 23456" in waiter["command"][2]
+    assert [mount["name"] for mount in waiter["volumeMounts"]] == ["j-svc"]
+
+
+@pytest.mark.parametrize(("version", "want"), [("2", True), ("²", False), ("2147483648", False), ("", False)])
+def test_a_pod_of_a_job_says_of_which_version(version: str, want: bool) -> None:
+    """Anybody may write the annotation; one that no version can have makes the pod none of a job."""
+    pod = built(job(task()))
+    pod["metadata"]["annotations"]["volcano.sh/job-version"] = version
+    assert (pod_seen(pod) is not None) == want
 
 
 RANKS = {

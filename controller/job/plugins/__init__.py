@@ -16,7 +16,8 @@ from controller.job.plugins.tensorflow import Tensorflow
 from extender.api.errors import InvalidObject, nearest
 from extender.api.job import Job
 
-PLUGINS: tuple[type[Plugin], ...] = (Ssh, Svc, Env, Tensorflow, Pytorch, Mpi, Ray, HcclRank)
+# Those that add init containers come before those that add something to every container.
+PLUGINS: tuple[type[Plugin], ...] = (Tensorflow, Pytorch, Mpi, Ray, Ssh, Svc, Env, HcclRank)
 
 
 def plugins_of(job: Job, keys: MakeKeys | None = None) -> list[Plugin]:
