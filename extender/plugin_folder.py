@@ -68,14 +68,18 @@ def _add(found: Found, file: Path, taken: Collection[str]) -> Iterator[str]:
         yield f"{file}: has neither new(arguments), which makes a plugin, nor ACTION"
     if new is not None:
         if not callable(new) or not _takes(new, 1):
-            yield f"{file}: new must be a function of one argument: new(arguments)"
+            yield f"{_line_of(new, file)}: new must be a function of one argument: new(arguments)"
+        for made in vars(module).values():
+            if isinstance(made, type) and issubclass(made, Plugin) and made.__module__ == module.__name__:
+                yield from _method_faults(made, file)
         found.plugins[name] = UserPlugin(name, file, new)
     if action is not None:
         if not isinstance(action, Action) or action.name != name:
             yield f"{file}: ACTION must be an Action of extender.core.conf that is called '{name}', as the file is"
             return
         if _never_runs(action.run):
-            yield f"{file}: the run of ACTION must be a plain function: one with async or yield would never run"
+            line = _line_of(action.run, file)
+            yield f"{line}: the run of ACTION must be a plain function: one with async or yield would never run"
         found.actions[name] = replace(action, run=guarded(action.run, file), parse=guarded(action.parse, file))
 
 
@@ -143,26 +147,42 @@ class UserPlugin:
 
 
 def _faults(made: object, file: Path) -> Iterator[str]:
-    """What is wrong with a plugin: hooks that take something else than they are given, and names that look like hooks."""
+    """What is wrong with what `new` has answered; of its class's methods it has been told before."""
     if not isinstance(made, Plugin):
         yield f"{file}: new(arguments) must answer a Plugin of extender.core.plugin, not {made!r}"
         return
-    for name in dir(made):
-        method = getattr(made, name)
+    yield from _method_faults(made, file)
+
+
+def _method_faults(plugin: Plugin[Any] | type[Plugin[Any]], file: Path) -> Iterator[str]:
+    """Hooks that take something else than they are given, and names that look like hooks: of a class, or of one that is made."""
+    owner = plugin if isinstance(plugin, type) else type(plugin)
+    for name in dir(plugin):
+        method = getattr(plugin, name)
         if name in ASKED and name != "follows":
-            wrong = _unlike(name, method)
+            unbound = plugin is owner and inspect.isfunction(inspect.getattr_static(plugin, name))
+            wrong = None if isinstance(method, property) else _unlike(name, method, first=int(unbound))
             if wrong is not None:
-                yield f"{file}: {name} must {wrong}"
+                yield f"{_line_of(method, file)}: {name} must {wrong}"
         elif callable(method) and not name.startswith("_") and name not in _OWN:
-            alike = difflib.get_close_matches(name.lower(), HOOKS, n=1, cutoff=_ALIKE)
+            alike = difflib.get_close_matches(name.lower(), ASKED, n=1, cutoff=_ALIKE)
             if alike:
-                yield f"{file}: there is no hook '{name}'; did you mean '{alike[0]}'? Methods of your own begin with _"
-    if not _takes(type(made).follows, 1) or _never_runs(type(made).follows):
-        yield f"{file}: follows must be a classmethod that takes (cls, args)"
+                line = _line_of(method, file)
+                yield f"{line}: there is no hook '{name}'; did you mean '{alike[0]}'? Methods of your own begin with _"
+    if not _takes(owner.follows, 1) or _never_runs(owner.follows):
+        yield f"{_line_of(owner.follows, file)}: follows must be a classmethod that takes (cls, args)"
 
 
-def _unlike(name: str, method: object) -> str | None:
-    """What the method must be to be asked as others of its name are; a hook that is None is one that the plugin has not."""
+def _line_of(function: object, file: Path) -> str:
+    """Where it is written; the file alone where it is none of its functions."""
+    code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+    return f"{file}:{code.co_firstlineno}" if code is not None and code.co_filename == str(file) else str(file)
+
+
+def _unlike(name: str, method: object, first: int = 0) -> str | None:
+    """What the method must be to be asked as others of its name are; a hook that is None is one that the plugin has not.
+
+    `first`: 1 where it still takes its self."""
     if method is None and name in HOOKS:
         return None
     if not callable(method):
@@ -170,7 +190,7 @@ def _unlike(name: str, method: object) -> str | None:
     if _never_runs(method):
         return "be a plain method: one with async or yield would never run"
     wanted = list(inspect.signature(ASKED[name]).parameters)[1:]
-    return None if _takes(method, len(wanted)) else f"take ({', '.join(['self', *wanted])})"
+    return None if _takes(method, first + len(wanted)) else f"take ({', '.join(['self', *wanted])})"
 
 
 def _never_runs(function: object) -> bool:

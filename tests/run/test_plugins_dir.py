@@ -116,13 +116,13 @@ UNLOADABLE = {
     "an import that fails": ("import os\nimport nowhere_to_be_found\n", "mine.py:2: ModuleNotFoundError: No module named"),
     "it ends the program": ("raise SystemExit(3)\n", "mine.py:1: SystemExit: 3"),
     "neither plugin nor action": ("x = 1\n", "mine.py: has neither new(arguments), which makes a plugin, nor ACTION"),
-    "a factory without a parameter": ("def new():\n    pass\n", "mine.py: new must be a function of one argument"),
+    "a factory without a parameter": ("def new():\n    pass\n", "mine.py:1: new must be a function of one argument"),
     "an action of another name": (
         "from extender.core.conf import Action\nACTION = Action('yours', print, print)\n", "that is called 'mine'",
     ),
     "an action that never runs": (
         "from extender.core.conf import Action\nasync def run(ssn, args): pass\nACTION = Action('mine', run, str)\n",
-        "mine.py: the run of ACTION must be a plain function: one with async or yield would never run",
+        "mine.py:2: the run of ACTION must be a plain function: one with async or yield would never run",
     ),
     "something else for an action": ("ACTION = print\n", "mine.py: ACTION must be an Action of extender.core.conf"),
 }  # fmt: skip
@@ -166,31 +166,55 @@ def test_a_configuration_of_the_bench_that_is_no_text(pumice: Command) -> None:
     assert (ran.status, "bin.conf" in ran.fault) == (2, True)
 
 
+FAULTY = {
+    "a hook with other parameters": (
+        "    def predicate(self, ssn, cls): pass", "mine.py:3: predicate must take (self, ssn, cls, at)",
+    ),
+    "a hook in Volcano's spelling": (
+        "    def jobOrder(self, ssn, job): pass", "mine.py:3: there is no hook 'jobOrder'; did you mean 'job_order'?",
+    ),
+    "a slip of the pen": (
+        "    x = 1\n    def node_ordr(self, ssn, cls, at): pass",
+        "mine.py:4: there is no hook 'node_ordr'; did you mean 'node_order'?",
+    ),
+    "a slip in the beginning": (
+        "    def opens(self, ssn): pass", "mine.py:3: there is no hook 'opens'; did you mean 'open'?",
+    ),
+    "a number for a hook": ("    job_order = 5", "mine.py: job_order must be a method, not 5"),
+    "a number for the beginning": ("    open = 5", "mine.py: open must be a method, not 5"),
+    "an end with other parameters": ("    def close(self): pass", "mine.py:3: close must take (self, ssn)"),
+    "a hook that never runs": (
+        "    async def job_ready(self, ssn, job): return True",
+        "mine.py:3: job_ready must be a plain method: one with async or yield would never run",
+    ),
+    "a beginning that never runs": ("    def open(self, ssn): yield", "mine.py:3: open must be a plain method"),
+    "kinds that only an instance knows": (
+        "    def follows(self, args): return ()", "mine.py:3: follows must be a classmethod that takes (cls, args)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), FAULTY.values(), ids=FAULTY)
+def test_a_method_that_cannot_be_asked_is_found_with_the_folder(tmp_path: Path, text: str, said: str) -> None:
+    """Whether scheduler.conf names the plugin or not."""
+    place = folder(tmp_path, mine=PLUGIN % (text, "Mine(None)"))
+    with pytest.raises(ConfError) as error:
+        vocabulary(place)
+    assert str(error.value).startswith(f"--plugins-dir: {place}/{said}")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_methods_without_a_self_are_hooks_too(tmp_path: Path) -> None:
+    static = "    @staticmethod\n    def job_ready(ssn, job): return True\n"
+    of_class = "    @classmethod\n    def job_valid(cls, ssn, job): return None"
+    read(tmp_path, CONF % ("mine", ""), mine=PLUGIN % (static + of_class, "Mine(None)"))
+
+
 USELESS = {
     "it makes no plugin": (PLUGIN % ("    pass", "None"), "must answer a Plugin of extender.core.plugin, not None"),
     "it fails": (PLUGIN % ("    pass", "1/0"), "mine.py:5: ZeroDivisionError"),
-    "a hook with other parameters": (
-        PLUGIN % ("    def predicate(self, ssn, cls): pass", "Mine(None)"), "predicate must take (self, ssn, cls, at)",
-    ),
-    "a hook in Volcano's spelling": (
-        PLUGIN % ("    def jobOrder(self, ssn, job): pass", "Mine(None)"), "no hook 'jobOrder'; did you mean 'job_order'?",
-    ),
-    "a slip of the pen": (
-        PLUGIN % ("    def node_ordr(self, ssn, cls, at): pass", "Mine(None)"), "did you mean 'node_order'?",
-    ),
-    "a number for a hook": (PLUGIN % ("    job_order = 5", "Mine(None)"), "mine.py: job_order must be a method, not 5"),
-    "a number for the beginning": (PLUGIN % ("    open = 5", "Mine(None)"), "mine.py: open must be a method, not 5"),
-    "an end with other parameters": (PLUGIN % ("    def close(self): pass", "Mine(None)"), "close must take (self, ssn)"),
-    "a hook that never runs": (
-        PLUGIN % ("    async def job_ready(self, ssn, job): return True", "Mine(None)"),
-        "mine.py: job_ready must be a plain method: one with async or yield would never run",
-    ),
-    "a beginning that never runs": (
-        PLUGIN % ("    def open(self, ssn): yield", "Mine(None)"), "mine.py: open must be a plain method",
-    ),
-    "kinds that only an instance knows": (
-        PLUGIN % ("    def follows(self, args): return ()", "Mine(None)"),
-        "mine.py: follows must be a classmethod that takes (cls, args)",
+    "a hook that one made alone has": (
+        PLUGIN % ("    def __init__(self): self.job_order = 5", "Mine()"), "mine.py: job_order must be a method, not 5",
     ),
     "numbers for kinds": (
         PLUGIN % ("    @classmethod\n    def follows(cls, args): return (1,)", "Mine(None)"),

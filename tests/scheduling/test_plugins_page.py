@@ -114,6 +114,20 @@ def test_where_no_rack_has_room(tmp_path: Path, anywhere: bool) -> None:
     assert len(_bound(schedule(snapshot(objects), conf, NOW))) == (4 if anywhere else 0)
 
 
+PRICE = "example.com/price"
+
+
+def test_points_from_arrays(tmp_path: Path) -> None:
+    """Who asks for a GPU goes to the cheapest that has one; the others to the cheapest without, and rather to a dear one than
+    to free GPUs."""
+    names = {"dear": ("4", 0), "cheap": ("1", 0), "gpu": ("1", 2), "dear-gpu": ("4", 2)}
+    nodes = [node(name).cpu(2).gpu(gpus).labels({PRICE: price}) for name, (price, gpus) in names.items()]
+    pods = [task(f"w-{i}", "g").cpu(1) for i in range(3)]
+    objects = (queue(), *nodes, podgroup("g").members(3), *pods, podgroup("l").members(1), task("learner", "l").cpu(1).gpu(1))
+    bound = _bound(schedule(snapshot(objects), conf_with(tmp_path, "thrift"), NOW))
+    assert bound == {"w-0": "cheap", "w-1": "cheap", "w-2": "dear", "learner": "gpu"}
+
+
 def test_an_action_evicts_whom_a_plugin_names(tmp_path: Path) -> None:
     """The oldest beyond twelve hours, five at most; the pods of others are left alone."""
     hours = 3600.0
