@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,20 @@ def missing(subdir: str) -> str:
 def load(path: Path) -> dict[str, Any]:
     """The document of one case file, parsed once a process; the caller may change what it gets."""
     return copy.deepcopy(_parse(path))
+
+
+def tell(files: Sequence[str], verdict: Callable[[Mapping[str, Any]], tuple[str, list[str]]]) -> int:
+    """Print what each case comes to, in a word, and what does not hold of it; 1 where anything does not."""
+    failed = 0
+    for name in files:
+        case = load(Path(name).resolve())
+        word, faults = verdict(case)
+        print(f"{case['id']}: {word}")
+        for fault in faults:
+            print(f"    {fault}")
+        failed += bool(faults)
+    print(f"{len(files) - failed} of {len(files)} hold")
+    return 1 if failed else 0
 
 
 @cache

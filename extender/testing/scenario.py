@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -262,20 +261,13 @@ def judge(case: Mapping[str, Any]) -> list[str]:
     return list(expectations.faults(played, story.resolved(case["expect"])))
 
 
-def main(arguments: list[str]) -> int:
-    """Play the files and print what does not hold; 1 where anything does not."""
-    failed = 0
-    for name in arguments:
-        case = cases.load(Path(name).resolve())
-        lacking = out_of_scope(case)
-        faults = [lacking] if lacking else judge(case)
-        print(f"{case['id']}: {'skipped' if lacking else 'differs' if faults else 'holds'}")
-        for fault in faults:
-            print(f"    {fault}")
-        failed += bool(faults)
-    print(f"{len(arguments) - failed} of {len(arguments)} hold")
-    return 1 if failed else 0
+def _verdict(case: Mapping[str, Any]) -> tuple[str, list[str]]:
+    lacking = out_of_scope(case)
+    if lacking:
+        return "skipped", [lacking]
+    faults = judge(case)
+    return "differs" if faults else "holds", faults
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(cases.tell(sys.argv[1:], _verdict))

@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,24 +194,14 @@ def _maps(what: str, want: Mapping[str, str], got: Mapping[str, str]) -> Iterato
             yield f"{what}: {key}: want {want.get(key, 'none')}, got {got.get(key, 'none')}"
 
 
-def main(arguments: list[str]) -> int:
-    """Run the files and print the differences; 1 where there are any."""
-    failed = 0
-    for name in arguments:
-        case = cases.load(Path(name).resolve())
-        lacking = out_of_scope(case)
-        try:
-            faults = judge(case)
-        except PumiceError as error:
-            faults = [f"{type(error).__name__}: {error}"]
-        note = f" ({lacking})" if lacking else ""
-        print(f"{case['id']}: {'differs' if faults else 'holds'}{note}")
-        for fault in faults:
-            print(f"    {fault}")
-        failed += bool(faults)
-    print(f"{len(arguments) - failed} of {len(arguments)} hold")
-    return 1 if failed else 0
+def _verdict(case: Mapping[str, Any]) -> tuple[str, list[str]]:
+    lacking = out_of_scope(case)
+    try:
+        faults = judge(case)
+    except PumiceError as error:
+        faults = [f"{type(error).__name__}: {error}"]
+    return ("differs" if faults else "holds") + (f" ({lacking})" if lacking else ""), faults
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(cases.tell(sys.argv[1:], _verdict))
