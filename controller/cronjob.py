@@ -1,5 +1,8 @@
 """The controller of cron jobs: makes a job at each start of a schedule and keeps the history short.
 
+Of the starts that it missed, being down or suspended, only the last is made up for, unless spec.startingDeadlineSeconds has
+passed.
+
 Source: volcano ed72c7c, pkg/controllers/cronjob. Differences: an unfinished job of ours is always listed as active, so a lost
 status write heals; an aborted job does not hold up the schedule; terminated jobs count as failed in the history."""
 

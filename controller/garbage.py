@@ -1,4 +1,4 @@
-"""The controller that deletes finished jobs when their time to live is over: spec.ttlSecondsAfterFinished.
+"""The controller that deletes finished jobs when their time to live (TTL) is over: spec.ttlSecondsAfterFinished.
 
 Source: volcano ed72c7c, pkg/controllers/garbagecollector. Aborted jobs are resumable, hence not finished."""
 

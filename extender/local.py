@@ -5,7 +5,8 @@
     outcome = local.run("settled", on_cycle=print)
 
 Time goes in whole seconds from the start. In each one the kubelets and all controllers work until nothing is left to do,
-then comes one scheduling cycle, then they work again. On a virtual clock seconds in which nothing is due are jumped over."""
+then comes one scheduling cycle, then they work again. On a virtual clock seconds in which nothing is due are jumped over; once
+nothing will ever be due, the run has settled."""
 
 from __future__ import annotations
 

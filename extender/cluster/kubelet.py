@@ -1,7 +1,8 @@
 """The kubelets of the embedded cluster: pods that have a node start, run, end and go, on a Clock.
 
 Nothing happens between two ticks: `tick` does all that is due by now, `next_due` tells a driver with a virtual clock how far
-it may jump. Cost follows the pods that change: events come in by a watch, what is to be done later waits in a heap."""
+it may jump. A container that ended waits before it runs again: the back-off, 10 seconds to five minutes. Cost follows the
+pods that change: events come in by a watch, what is to be done later waits in a heap."""
 
 from __future__ import annotations
 
