@@ -17,19 +17,18 @@ from extender.api import podgroup as group_phases
 from extender.api.errors import ClusterError, PumiceError
 from extender.api.meta import COMMAND, POD_GROUP, QUEUE, Json, Key, Kind, Time
 from extender.api.operations import Emit, Operation, Patch, PatchStatus
-from extender.api.queue import CLOSED, CLOSING, OPEN, ROOT, UNKNOWN, Queue
+from extender.api.queue import CLOSE_QUEUE, CLOSED, CLOSING, OPEN, OPEN_QUEUE, ROOT, SYNC_QUEUE, UNKNOWN, Queue
 from extender.api.views import view
 
-SYNC, OPEN_QUEUE, CLOSE_QUEUE = "SyncQueue", "OpenQueue", "CloseQueue"
 SHUT = (CLOSED, CLOSING)
 _EMPTIED = "Closed, or Closing while groups are left"
 
 STATES: Mapping[str, Mapping[str, str]] = {
     #         action:    the next state
-    OPEN:    {OPEN_QUEUE: OPEN, CLOSE_QUEUE: _EMPTIED, SYNC: OPEN},
-    CLOSING: {OPEN_QUEUE: OPEN, CLOSE_QUEUE: _EMPTIED, SYNC: _EMPTIED},
-    CLOSED:  {OPEN_QUEUE: OPEN, CLOSE_QUEUE: CLOSED,   SYNC: CLOSED},
-    UNKNOWN: {OPEN_QUEUE: OPEN, CLOSE_QUEUE: _EMPTIED, SYNC: UNKNOWN},
+    OPEN:    {OPEN_QUEUE: OPEN, CLOSE_QUEUE: _EMPTIED, SYNC_QUEUE: OPEN},
+    CLOSING: {OPEN_QUEUE: OPEN, CLOSE_QUEUE: _EMPTIED, SYNC_QUEUE: _EMPTIED},
+    CLOSED:  {OPEN_QUEUE: OPEN, CLOSE_QUEUE: CLOSED,   SYNC_QUEUE: CLOSED},
+    UNKNOWN: {OPEN_QUEUE: OPEN, CLOSE_QUEUE: _EMPTIED, SYNC_QUEUE: UNKNOWN},
 }  # fmt: skip
 
 _COUNTED = {
@@ -44,7 +43,7 @@ _COUNTED = {
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
     queue: str
-    action: str = SYNC
+    action: str = SYNC_QUEUE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +77,7 @@ def reconcile(seen: QueueSeen, action: str) -> Decision:
         return NOTHING
     if action == OPEN_QUEUE and seen.state != OPEN and seen.parent is not None and _is_shut(seen.parent):
         raise ClusterError(f"queue {seen.name} cannot be opened: open its parent {seen.parent.metadata.name} first")
-    wanted = steps.get(action, steps[SYNC])
+    wanted = steps.get(action, steps[SYNC_QUEUE])
     if wanted == _EMPTIED:
         wanted = CLOSING if any(seen.groups.values()) else CLOSED
     stages = [Stage(_parent_patch(seen)), Stage(_status(seen, wanted))]

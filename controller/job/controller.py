@@ -42,10 +42,10 @@ from extender.api.meta import (
 )
 from extender.api.operations import Create, Delete, Emit, Operation, PatchStatus
 from extender.api.podgroup import same_cause
-from extender.api.queue import Queue
+from extender.api.queue import CLOSE_QUEUE, OPEN_QUEUE, SYNC_QUEUE, Queue
 from extender.api.views import view
 
-INTERNAL = (words.SYNC_JOB, "EnqueueJob", "SyncQueue", "OpenQueue", "CloseQueue")
+INTERNAL = (words.SYNC_JOB, "EnqueueJob", SYNC_QUEUE, OPEN_QUEUE, CLOSE_QUEUE)
 Due = Hashable | tuple[Hashable, Time]
 
 

@@ -6,6 +6,8 @@ from extender.api.views import Metadata, Quantities, View
 
 OPEN, CLOSED, CLOSING, UNKNOWN = "Open", "Closed", "Closing", "Unknown"
 ROOT, DEFAULT = "root", "default"
+# Actions of Commands about queues (volcano ed72c7c, apis/bus).
+SYNC_QUEUE, OPEN_QUEUE, CLOSE_QUEUE = "SyncQueue", "OpenQueue", "CloseQueue"
 
 
 class Guarantee(View, frozen=True):

@@ -5,13 +5,16 @@ checked too (upstream lets internal actions through there)."""
 
 from __future__ import annotations
 
+from extender.api import job
 from extender.api.checks import Faults, apply, one_of
 from extender.api.errors import Fault
+from extender.api.job import ANY_EVENT as ANY
 from extender.api.meta import Json
 
-ANY = "*"
-EVENTS = (ANY, "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
-ACTIONS = ("AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob")
+EVENTS = (ANY, job.POD_FAILED, job.POD_EVICTED, job.POD_PENDING, job.GROUP_UNKNOWN, job.TASK_COMPLETED, job.TASK_FAILED,
+          "JobUpdated")  # fmt: skip
+ACTIONS = (job.ABORT_JOB, job.RESTART_JOB, job.RESTART_TASK, job.RESTART_POD, job.RESTART_PARTITION, job.TERMINATE_JOB,
+           job.COMPLETE_JOB, job.RESUME_JOB)  # fmt: skip
 _EVENT, _ACTION = one_of(*EVENTS), one_of(*ACTIONS)
 
 
