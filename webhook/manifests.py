@@ -146,7 +146,7 @@ def _yaml(document: Any) -> str:
 class _Plain(yaml.SafeDumper):
     """Without anchors: they are hard to read and to patch."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+    def ignore_aliases(self, _: Any) -> bool:
         return True
 
 

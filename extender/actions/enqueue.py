@@ -75,4 +75,4 @@ def _claims_devices(ssn: Session, job: int) -> bool:
     return any(ssn.shape_of(task).spec.resource_claims for task in ssn.jobs.pending_tasks[job])
 
 
-ACTION = Action("enqueue", run, lambda arguments: None, places=False)  # noqa: ARG005
+ACTION = Action("enqueue", run, lambda _: None, places=False)

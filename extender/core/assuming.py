@@ -16,9 +16,9 @@ V = TypeVar("V", bound=View)
 
 def with_status(seen: V, patch: Mapping[str, Any]) -> V:
     """The object after a merge patch `{"status": {...}}`."""
-    status: Any = getattr(seen, "status")  # noqa: B009
-    after = _merged(msgspec.to_builtins(status), patch.get("status") or {})
-    return msgspec.structs.replace(seen, status=msgspec.convert(after, type(status)))
+    whole: Any = seen  # a View need not have a status; these have
+    after = _merged(msgspec.to_builtins(whole.status), patch.get("status") or {})
+    return msgspec.structs.replace(seen, status=msgspec.convert(after, type(whole.status)))
 
 
 def after_patch(seen: V, patch: Mapping[str, Any]) -> V:

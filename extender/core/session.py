@@ -26,6 +26,7 @@ from extender.core.placement import Plan
 from extender.core.plugin import Change, NotAdmitted, TaskClass
 from extender.core.reasons import FitErrors
 from extender.core.reservations import Reservations
+from extender.core.shapes import Shape
 from extender.core.snapshot import Snapshot
 from extender.core.statement import Statement
 from extender.core.sub_jobs import SubJob, sub_jobs_of
@@ -91,6 +92,10 @@ class Session(Answers):
         for plugin in self.plugins:
             plugin.open(self)
 
+    def close(self) -> None:
+        for plugin in self.plugins:
+            plugin.close(self)
+
     def _own_shard(self) -> BoolN:
         """(N,) nodes of our shard; all where there are no shards."""
         shard = self.conf.shard
@@ -124,12 +129,14 @@ class Session(Answers):
         """Tasks of the job that are Pending now, and for this session to place."""
         return [task for task in self.jobs.pending_tasks[job] if self.task_status[task] == st.PENDING and self.places[task]]
 
-    def shape_of(self, task: int) -> Any:
-        return self.snapshot.shapes[self.tasks.shape[task]]
+    def shape_of(self, task: int) -> Shape:
+        shape: Shape | None = self.snapshot.shapes[self.tasks.shape[task]]
+        assert shape is not None
+        return shape
 
     def request(self, task: int) -> IntR:
         """(R,) of one task, 1 in the pods column."""
-        return self.shape_of(task).request  # type: ignore[no-any-return]
+        return self.shape_of(task).request
 
     @cached_property
     def shape_requests(self) -> IntNR:

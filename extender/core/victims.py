@@ -334,7 +334,8 @@ class _RoleRefusals:
             return refused
         known = self._by_class.setdefault(role, {})
         known[cls.id] = refused | known[cls.id] if cls.id in known else refused
-        return np.logical_or.reduce(list(known.values()))  # type: ignore[no-any-return]
+        union: BoolN = np.logical_or.reduce(list(known.values()))
+        return union
 
 
 def _pod_priority(ssn: Session, task: int) -> int:

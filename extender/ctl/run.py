@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -194,4 +194,4 @@ def _plain(value: object) -> object:
     """What orjson does not know: numbers of NumPy, mappings that are no dict."""
     if hasattr(value, "item"):
         return value.item()
-    return dict(value) if hasattr(value, "keys") else str(value)  # type: ignore[call-overload]
+    return dict(value) if isinstance(value, Mapping) else str(value)

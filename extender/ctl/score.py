@@ -60,8 +60,10 @@ def judge_pod(mirror: Mirror, pod: Pod) -> tuple[Snapshot, Judgement]:
     mirror.pod_changed(pod.metadata.key, waiting)
     snapshot = Snapshot.build(mirror)
     row = snapshot.tasks.rows[pod.metadata.key]
-    shape = snapshot.shapes[snapshot.tasks.shape[row]]
-    return snapshot, judge(snapshot, TaskClass(0, row, shape, snapshot.tasks.pod[row]), wanted)
+    shape, task = snapshot.shapes[snapshot.tasks.shape[row]], snapshot.tasks.pod[row]
+    assert shape is not None
+    assert task is not None
+    return snapshot, judge(snapshot, TaskClass(0, row, shape, task), wanted)
 
 
 def answer(question: Question) -> Json:
