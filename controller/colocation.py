@@ -69,10 +69,10 @@ class ColocationController(PlainController):
         Index("pods by namespace", POD, _namespace),
     )
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         if change.kind == POD:
             news = change.new is not None and (change.old is None or labels_of(change.old) != labels_of(change.new))
             if news and (self._store.count("colocation by namespace", change.key.namespace) or _is_configured(change.object)):
@@ -85,7 +85,7 @@ class ColocationController(PlainController):
             if annotations_of(pod).get(NAME) == change.key.name or any(_selects(each, labels_of(pod)) for each in versions):
                 yield PodRequest(key_of(pod))
 
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def reconcile(self, request: Hashable, now: Time) -> Decision:
         assert isinstance(request, PodRequest)
         pod = self._store.get(POD, request.pod)
         if pod is None or pod["metadata"].get("deletionTimestamp"):

@@ -226,10 +226,10 @@ class CronJobController(PlainController):
     kinds: Sequence[Kind] = (CRON_JOB, JOB)
     indexes: Sequence[Index] = (Index("jobs by cron job", JOB, lambda job: _owner_uid(job)),)
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._lookup = lookup
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         if change.kind == CRON_JOB:
             if change.new is not None and (change.old is None or change.old["spec"] != change.new["spec"]):
                 yield CronRequest(change.key)

@@ -36,10 +36,10 @@ class GarbageController(PlainController):
     name = "gc-controller"
     kinds: Sequence[Kind] = (JOB,)
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         spec = (change.new or {}).get("spec") or {}
         return (Expire(change.key),) if spec.get("ttlSecondsAfterFinished") is not None else ()
 

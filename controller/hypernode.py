@@ -78,7 +78,7 @@ class HyperNodeController(PlainController):
     def only(self, kind: Kind) -> Key | None:
         return self._configuration if kind == CONFIG_MAP else None
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         yield from self._counts(change)
         if change.kind == CONFIG_MAP:
             if change.key == self._configuration:
@@ -108,7 +108,7 @@ class HyperNodeController(PlainController):
                 members.look_at(key.name, node)
             yield CountRequest(change.key)
 
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def reconcile(self, request: Hashable, now: Time) -> Decision:
         if isinstance(request, Discover):
             topologies = levels(self._store.get(CONFIG_MAP, self._configuration))
             known = self._store.all(HYPER_NODE).values()

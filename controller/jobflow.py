@@ -232,10 +232,10 @@ class JobFlowController(PlainController):
         Index("flows by namespace", JOB_FLOW, lambda flow: (key_of(flow).namespace,)),
     )
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         if change.kind == JOB_FLOW:
             if change.new is not None and _news(change.old, change.new):
                 yield FlowRequest(change.key)
@@ -258,11 +258,11 @@ class JobFlowController(PlainController):
         jobs = {key_of(job).name: job for job in self._store.by("jobs by flow", (space, name))}
         return reconcile(FlowSeen(flow, {each: found for each, found in templates.items() if found is not None}, jobs), now)
 
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
+    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:
         if isinstance(error, NotYet):
             yield self._told(request, str(error))
 
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def gave_up(self, request: Hashable, now: Time) -> Decision:
         return Decision.telling([self._told(request, "the flow could not be brought up to date")])
 
     def _told(self, request: Hashable, message: str) -> Emit:

@@ -31,17 +31,17 @@ class JobTemplateController(PlainController):
     kinds: Sequence[Kind] = (JOB_TEMPLATE, JOB)
     indexes: Sequence[Index] = (Index("jobs by template", JOB, lambda job: marked_places(job, names.CREATED_BY_JOB_TEMPLATE)),)
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         if change.new is None or change.old is not None:
             return ()
         if change.kind == JOB_TEMPLATE:
             return (TemplateRequest(change.key),)
         return [TemplateRequest(Key(*place)) for place in marked_places(change.new, names.CREATED_BY_JOB_TEMPLATE)]
 
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def reconcile(self, request: Hashable, now: Time) -> Decision:
         assert isinstance(request, TemplateRequest)
         template = self._store.get(JOB_TEMPLATE, request.template)
         jobs = sorted(key_of(job).name for job in self._store.by("jobs by template", tuple(request.template)))

@@ -153,7 +153,7 @@ class ShardingController(PlainController):
         use = self._use.of(node) if node is not None else None
         return use is not None and abs(use - self._seen.get(name, use)) > MUCH
 
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def reconcile(self, request: Hashable, now: Time) -> Decision:
         self._began = True
         stored = self._store.all(NODE)
         nodes = [NodeSeen(key.name, labels_of(stored[key]), self._use.of(stored[key])) for key in sorted(stored)]

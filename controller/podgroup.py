@@ -88,7 +88,7 @@ class PodGroupController(PlainController):
     def start(self, lookup: Lookup, settings: Settings) -> None:
         self._lookup, self._store, self._settings = lookup, lookup.store, settings
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         if change.kind in WORKLOADS:
             if change.new is not None and self._settings.workload_support and _workload_news(change):
                 yield WorkloadRequest(change.kind, change.key)
@@ -109,7 +109,7 @@ class PodGroupController(PlainController):
         kind = next((each for each in WORKLOADS if owner is not None and owner.get("kind") == each.name), None)
         return WorkloadRequest(kind, Key(request.pod.namespace, owner["name"])) if kind is not None and owner else request
 
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def reconcile(self, request: Hashable, now: Time) -> Decision:
         if isinstance(request, WorkloadRequest):
             return self._workload(request)
         assert isinstance(request, PodRequest)

@@ -139,10 +139,10 @@ class QueueController(PlainController):
         Index("queues by parent", QUEUE, lambda queue: ((queue.get("spec") or {}).get("parent") or ROOT,)),
     )
 
-    def start(self, lookup: Lookup, settings: Settings) -> None:  # noqa: ARG002
+    def start(self, lookup: Lookup, settings: Settings) -> None:
         self._store = lookup.store
 
-    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Hashable]:
         if change.kind == COMMAND:
             return taken_by(change, QUEUE)
         if change.kind == QUEUE:
@@ -164,7 +164,7 @@ class QueueController(PlainController):
         assert isinstance(request, (QueueRequest, Take))
         return request.target.name if isinstance(request, Take) else request.queue
 
-    def reconcile(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def reconcile(self, request: Hashable, now: Time) -> Decision:
         if isinstance(request, Take):
             action = action_of(self._store, request)
             return take(self._store, request, (QueueRequest(request.target.name, action),))
@@ -185,7 +185,7 @@ class QueueController(PlainController):
         if isinstance(request, QueueRequest) and operation is not None and request.action in (OPEN_QUEUE, CLOSE_QUEUE):
             yield Emit(QUEUE, Key("", request.queue), "Warning", request.action, str(error))
 
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def gave_up(self, request: Hashable, now: Time) -> Decision:
         if not isinstance(request, QueueRequest):
             return NOTHING
         message = f"Gave up {request.action} of queue {request.queue}"

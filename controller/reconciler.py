@@ -130,17 +130,17 @@ class PlainController:
 
     indexes: Sequence[Index] = ()
 
-    def only(self, kind: Kind) -> Key | None:  # noqa: ARG002
+    def only(self, kind: Kind) -> Key | None:
         return None
 
     def group_of(self, request: Hashable) -> Hashable:
         return request
 
-    def is_urgent(self, request: Hashable) -> bool:  # noqa: ARG002
+    def is_urgent(self, request: Hashable) -> bool:
         return True
 
-    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:  # noqa: ARG002
+    def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:
         return ()
 
-    def gave_up(self, request: Hashable, now: Time) -> Decision:  # noqa: ARG002
+    def gave_up(self, request: Hashable, now: Time) -> Decision:
         return NOTHING

@@ -41,10 +41,10 @@ class Policy(Protocol):
 
 
 class _Plain:
-    def fits(self, node: NodeSeen) -> bool:  # noqa: ARG002
+    def fits(self, node: NodeSeen) -> bool:
         return True
 
-    def score(self, node: NodeSeen) -> float:  # noqa: ARG002
+    def score(self, node: NodeSeen) -> float:
         return 0.0
 
     def select(self, nodes: Sequence[NodeSeen]) -> Sequence[NodeSeen]:

@@ -30,7 +30,7 @@ def _own_group(item: Hashable) -> Hashable:
     return item
 
 
-def _all_urgent(item: Hashable) -> bool:  # noqa: ARG001
+def _all_urgent(_: Hashable) -> bool:
     return True
 
 

@@ -83,7 +83,7 @@ class JobController(PlainController):
 
     # --- what changed ---
 
-    def observe(self, change: Change, now: Time) -> Iterable[Due]:  # noqa: ARG002
+    def observe(self, change: Change, now: Time) -> Iterable[Due]:
         handler = self._handlers.get(change.kind)
         return handler(change) if handler is not None else ()
 

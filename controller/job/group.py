@@ -57,7 +57,7 @@ def _following(seen: JobSeen) -> Json:
         "minTaskMember": {task.name: _task_member(task) for task in job.spec.tasks},
         "minResources": min_resources(job, seen.priorities),
         "priorityClassName": job.spec.priority_class_name,
-        "subGroupPolicy": [_sub_group(task, raw) for task, raw in zip(job.spec.tasks, seen.raw["spec"]["tasks"], strict=True)
+        "subGroupPolicy": [_sub_group(task, raw) for task, raw in zip(job.spec.tasks, seen.raw["spec"].get("tasks") or (), strict=True)
                            if task.partition_policy is not None],
     }  # fmt: skip
 

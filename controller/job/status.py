@@ -30,7 +30,7 @@ class Outcome:
     version: int
     retry_count: int
     controlled: Mapping[str, str]
-    killed: bool = False  # then runningDuration is written
+    killed: bool = False  # then runningDuration is written, and minAvailable stays that of the pods it was started with
 
 
 def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatus, ...]:
@@ -55,6 +55,7 @@ def status_patch(seen: JobSeen, outcome: Outcome, now: Time) -> tuple[PatchStatu
         "conditions": conditions,
     }
     if outcome.killed:
+        wanted["minAvailable"] = job.status.min_available
         wanted["runningDuration"] = format_duration(int(now - job.metadata.created))
     diff = merge_diff(stored, {name: value for name, value in wanted.items() if value not in (0, {}, [])})
     if set(diff) <= {"runningDuration"}:

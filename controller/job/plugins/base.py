@@ -40,13 +40,13 @@ class PodPlugin:
     name = ""
     recorded = True
 
-    def belongings(self, job: Key) -> Sequence[tuple[Kind, Key]]:  # noqa: ARG002
+    def belongings(self, job: Key) -> Sequence[tuple[Kind, Key]]:
         return ()
 
-    def objects(self, seen: JobSeen) -> Iterable[Json]:  # noqa: ARG002
+    def objects(self, seen: JobSeen) -> Iterable[Json]:
         return ()
 
-    def align(self, stored: Json, wanted: Json) -> Json | None:  # noqa: ARG002
+    def align(self, stored: Json, wanted: Json) -> Json | None:
         return None
 
 

@@ -20,5 +20,5 @@ class Env(PodPlugin):
     def __init__(self, arguments: Sequence[str]) -> None:
         """It has no arguments."""
 
-    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:  # noqa: ARG002
+    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:
         add_env(all_containers(pod), *({"name": name, "value": str(index)} for name in VARIABLES))

@@ -21,7 +21,7 @@ class Mpi(PodPlugin):
         read = parse_flags(arguments, MPI)
         self.master, self.worker, self.port = str(read["master"]), str(read["worker"]), int(read["port"])
 
-    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:  # noqa: ARG002
+    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:
         if task.name == self.master:
             worker = task_named(seen.job, self.worker)
             if worker is None:

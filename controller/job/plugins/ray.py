@@ -35,7 +35,7 @@ class Ray(PodPlugin):
         selector = {names.JOB_NAME: job, names.JOB_NAMESPACE: namespace, names.TASK_SPEC: self.head}
         yield owned(seen, service, {"spec": {"type": "ClusterIP", "selector": selector, "ports": ports}})
 
-    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:  # noqa: ARG002
+    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:
         head = task_named(seen.job, self.head)
         if head is None:
             raise InvalidObject(f"the ray plugin needs a head task, and there is no task '{self.head}'", path="spec.plugins.ray")

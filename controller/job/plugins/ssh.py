@@ -60,7 +60,7 @@ class Ssh:
         config = wanted["data"]["config"]
         return None if (stored.get("data") or {}).get("config") == config else {"data": {"config": config}}
 
-    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:  # noqa: ARG002
+    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:
         name = secret_name(seen.key.name)
         secret = {
             "secretName": name,

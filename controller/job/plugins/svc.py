@@ -50,7 +50,7 @@ class Svc:
         diff = merge_diff(stored.get("data") or {}, wanted["data"])
         return {"data": diff} if diff else None
 
-    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:  # noqa: ARG002
+    def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:
         job, spec = seen.job, pod["spec"]
         spec["hostname"] = spec.get("hostname") or pod["metadata"]["name"]
         spec["subdomain"] = spec.get("subdomain") or job.metadata.name
