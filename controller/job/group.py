@@ -51,13 +51,13 @@ def new_group(seen: JobSeen) -> Json:
 
 def _following(seen: JobSeen) -> Json:
     """The part of the spec that follows the job for as long as it lives."""
-    job = seen.job
+    job, listed = seen.job, seen.raw["spec"].get("tasks") or ()
     return {
         "minMember": job.spec.min_available,
         "minTaskMember": {task.name: _task_member(task) for task in job.spec.tasks},
         "minResources": min_resources(job, seen.priorities),
         "priorityClassName": job.spec.priority_class_name,
-        "subGroupPolicy": [_sub_group(task, raw) for task, raw in zip(job.spec.tasks, seen.raw["spec"].get("tasks") or (), strict=True)
+        "subGroupPolicy": [_sub_group(task, raw) for task, raw in zip(job.spec.tasks, listed, strict=True)
                            if task.partition_policy is not None],
     }  # fmt: skip
 

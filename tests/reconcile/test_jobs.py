@@ -233,6 +233,29 @@ def test_a_command_is_used_up(action: str) -> None:
     assert (phase(world), gone(world, COMMAND, "cmd")) == (ended, True)
 
 
+def test_a_stopped_job_says_with_which_minimum_it_ran() -> None:
+    """A new one counts from when it is resumed."""
+    world = start(job(task(replicas=2)))
+    command(world, "AbortJob", "abort")
+    world.settle()
+    world.cluster.patch(JOB, key("j"), {"spec": {"minAvailable": 1}})
+    world.settle()
+    stopped = world.get(JOB, "j")["status"]["minAvailable"]
+    command(world, "ResumeJob", "resume")
+    world.settle()
+    assert (stopped, world.get(JOB, "j")["status"]["minAvailable"]) == (2, 1)
+
+
+def test_a_job_without_tasks_waits_for_some() -> None:
+    """Where admission does not refuse it."""
+    raw = job()
+    del raw["spec"]["tasks"]
+    world = World(admission=False)
+    world.create({**raw, "metadata": {"name": "j"}})
+    world.settle()
+    assert (phase(world), world.cluster.list(POD_GROUP).objects[0]["spec"]["minMember"]) == ("Pending", 1)
+
+
 def test_a_delayed_action_that_fails_is_tried_again() -> None:
     """Its time does not come twice."""
     world = start(job(task(replicas=2), policies=restarts(action="AbortJob", timeout="10s")))
