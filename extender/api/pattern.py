@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import re2
 
@@ -19,6 +20,12 @@ _ONE_BYTE = re.compile(r"(?>\\Q.*?(?:\\E|\Z)|\\[^C]|[^\\])*+\\C", re.DOTALL)
 
 def pattern(text: str, path: str = "") -> Callable[[str], bool]:
     """Does it match anywhere in a name? Raises InvalidObject naming `path`."""
+    compiled = expression(text, path)
+    return lambda name: compiled.search(name) is not None
+
+
+def expression(text: str, path: str = "") -> Any:
+    """An RE2 expression, with `search` as Python's have it. Raises InvalidObject naming `path`."""
     try:
         compiled = re2.compile(text, _OPTIONS)
     except re2.error as error:
@@ -26,4 +33,4 @@ def pattern(text: str, path: str = "") -> Callable[[str], bool]:
         raise InvalidObject(f"'{text}' is not a regular expression of RE2: {wrong}", path=path) from None
     if _ONE_BYTE.match(text):
         raise InvalidObject(f"'{text}' is not a regular expression of RE2 as Go has it: invalid escape sequence: \\C", path=path)
-    return lambda name: compiled.search(name) is not None
+    return compiled

@@ -5,7 +5,6 @@ Source: the CEL specification; cel-go ext/strings, ext/sets; k8s.io/apiserver v0
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
@@ -14,23 +13,19 @@ from typing import Any
 from extender.api import quantity
 from extender.api.boolean import parse_bool
 from extender.api.errors import InvalidObject
+from extender.api.pattern import expression
+from extender.core.dra.cel.operators import OPERATORS, Function, integer, ordered, plus
 from extender.core.dra.cel.values import (
-    INT64,
-    UINT64,
     CelError,
     Optional,
     Quantity,
     Semver,
-    Unsigned,
     Value,
-    is_number,
     no_overload,
     same,
     semver,
     type_name,
 )
-
-Function = Callable[..., Value]
 
 
 def _typed(*types: type, body: Callable[..., Value]) -> Function:
@@ -48,88 +43,6 @@ def _typed(*types: type, body: Callable[..., Value]) -> Function:
     return checked
 
 
-# --- operators --------------------------------------------------------------------------------------------------------------
-
-
-def _ordered(compare: Callable[[Any, Any], bool]) -> Function:
-    def checked(name: str, a: Value, b: Value) -> bool:
-        alike = type(a) is type(b) and isinstance(a, (bool, str, bytes))
-        if not alike and not (is_number(a) and is_number(b)):
-            raise no_overload(name, a, b)
-        return compare(a, b)
-
-    return checked
-
-
-def _arithmetic(of_integers: Callable[[int, int], int], of_doubles: Callable[[float, float], float] | None) -> Function:
-    def checked(name: str, a: Value, b: Value) -> Value:
-        if type(a) is not type(b) or not is_number(a):
-            raise no_overload(name, a, b)
-        if isinstance(a, float):
-            if of_doubles is None:
-                raise no_overload(name, a, b)
-            return of_doubles(a, b)
-        return _integer(of_integers(int(a), int(b)), unsigned=isinstance(a, Unsigned))
-
-    return checked
-
-
-def _integer(value: int, *, unsigned: bool = False) -> int:
-    if value not in (UINT64 if unsigned else INT64):
-        raise CelError("integer overflow")
-    return Unsigned(value) if unsigned else value
-
-
-def _divided(a: int, b: int) -> int:
-    if b == 0:
-        raise CelError("division by zero")
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _remainder(a: int, b: int) -> int:
-    if b == 0:
-        raise CelError("modulus by zero")
-    return a - b * _divided(a, b)
-
-
-def _double_divided(a: float, b: float) -> float:
-    if b:
-        return a / b
-    return float("nan") if a == 0 or a != a else float("inf") * a
-
-
-def _plus(name: str, a: Value, b: Value) -> Value:
-    if type(a) is type(b) and isinstance(a, (str, bytes, list)):
-        return a + b
-    return _ADD(name, a, b)
-
-
-def _minus(name: str, a: Value, *rest: Value) -> Value:
-    if rest:
-        return _SUBTRACT(name, a, *rest)
-    if not is_number(a) or isinstance(a, Unsigned):
-        raise no_overload(name, a)
-    return -a if isinstance(a, float) else _integer(-a)
-
-
-def _not(name: str, a: Value) -> bool:
-    if not isinstance(a, bool):
-        raise no_overload(name, a)
-    return not a
-
-
-def _in(name: str, a: Value, b: Value) -> bool:
-    if isinstance(b, list):
-        return any(same(a, item) for item in b)
-    if isinstance(b, dict):
-        return isinstance(a, (str, int)) and not isinstance(a, bool) and a in b
-    raise no_overload(name, a, b)
-
-
-_ADD = _arithmetic(operator.add, operator.add)
-_SUBTRACT = _arithmetic(operator.sub, operator.sub)
-
-
 # --- conversions -------------------------------------------------------------------------------------------------------------
 
 
@@ -137,7 +50,7 @@ def _to_int(name: str, value: Value, *, unsigned: bool = False) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise no_overload(name, value)
     try:
-        return _integer(int(value), unsigned=unsigned)
+        return integer(int(value), unsigned=unsigned)
     except (ValueError, OverflowError):
         raise CelError(f"{value!r} is no {name}") from None
 
@@ -198,7 +111,7 @@ def _is_quantity(text: str) -> bool:
 def _whole(value: Quantity) -> int:
     if value.nanos % quantity.NANO:
         raise CelError("the quantity is no integer")
-    return _integer(value.nanos // quantity.NANO)
+    return integer(value.nanos // quantity.NANO)
 
 
 def _version(text: str, loose: bool = False) -> Semver:
@@ -239,11 +152,11 @@ def _moved(sign: int) -> Function:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(text: str) -> re.Pattern[str]:
+def _pattern(text: str) -> Any:
     try:
-        return re.compile(text.replace(r"\z", r"\Z"))
-    except re.error as error:
-        raise CelError(f"{text!r} is no regular expression: {error}") from None
+        return expression(text)
+    except InvalidObject as error:
+        raise CelError(str(error)) from None
 
 
 def _substring(text: str, start: int, *end: int) -> str:
@@ -306,7 +219,7 @@ def _sum(items: list[Value]) -> Value:
         return 0
     total = items[0]
     for item in items[1:]:
-        total = _plus("sum", total, item)
+        total = plus("sum", total, item)
     return total
 
 
@@ -315,14 +228,14 @@ def _extreme(choose: Callable[[Any], Any]) -> Callable[[list[Value]], Value]:
         if not items:
             raise CelError("an empty list has neither smallest nor largest")
         for item in items[1:]:
-            _ordered(operator.lt)("min", items[0], item)
+            ordered(operator.lt)("min", items[0], item)
         return choose(items)
 
     return found
 
 
 def _is_sorted(items: list[Value]) -> bool:
-    return all(_ordered(operator.le)("isSorted", a, b) for a, b in pairwise(items))
+    return all(ordered(operator.le)("isSorted", a, b) for a, b in pairwise(items))
 
 
 def _contains_all(whole: list[Value], part: list[Value]) -> bool:
@@ -342,12 +255,7 @@ def _value_of(optional: Optional) -> Value:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "==": lambda _, a, b: same(a, b),
-    "!=": lambda _, a, b: not same(a, b),
-    "<": _ordered(operator.lt), "<=": _ordered(operator.le), ">": _ordered(operator.gt), ">=": _ordered(operator.ge),
-    "in": _in, "!": _not, "+": _plus, "-": _minus,
-    "*": _arithmetic(operator.mul, operator.mul), "/": _arithmetic(_divided, _double_divided),
-    "%": _arithmetic(_remainder, None),
+    **OPERATORS,
     "int": _to_int, "uint": lambda name, value: _to_int(name, value, unsigned=True), "double": _to_double,
     "string": _to_string, "bool": _to_bool, "dyn": lambda _, value: value,
     "type": lambda _, value: type_name(value),
