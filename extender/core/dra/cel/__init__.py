@@ -2,7 +2,8 @@
 
     syntax      text > tree; macros are told apart here
     evaluation  tree > closures over variables; errors travel as in CEL: `a || b` is true where either side is
-    operators   == < + in and the rest; functions: the standard ones and those of Kubernetes: quantities, versions, strings, lists, sets, regular expressions
+    operators   == < + in and the rest
+    functions   the standard ones and those of Kubernetes: quantities, versions, strings, lists, sets, regular expressions
     values      numbers, quantities and versions, and what is equal to what
 
 Left out: times, messages, comprehensions of two variables and functions of addresses and URLs; who uses one is told so.
