@@ -1,19 +1,17 @@
 """What each kind adds to the rules that hold for all: defaults, who may write status, built-in objects.
 
-Custom kinds take their defaults and checks from their CRD (schema.py), Pods from pod_rules.py; of the other core kinds only
-what somebody here reads is defaulted and checked. Source: kubernetes v1.36.1 pkg/apis/*/v1/defaults.go and
+Custom kinds take their defaults and checks from their CRD (schema.py), Pods from pod_rules.py; the other core kinds are checked
+by rules/, and defaulted where somebody here reads the field. Source: kubernetes v1.36.1 pkg/apis/*/v1/defaults.go and
 pkg/registry/*/strategy.go."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from extender.api import labels
-from extender.api.errors import Fault, InvalidObject
+from extender.api.errors import InvalidObject
 from extender.api.meta import (
     BATCH_JOB,
-    CONFIG_MAP,
     DAEMON_SET,
     DEPLOYMENT,
     NAMESPACE,
@@ -25,8 +23,6 @@ from extender.api.meta import (
     PVC,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
-    RESOURCE_QUOTA,
-    SECRET,
     SERVICE,
     STATEFUL_SET,
     Json,
@@ -35,6 +31,8 @@ from extender.api.meta import (
 )
 from extender.cluster import pod_rules, refusals, schema
 from extender.cluster.metadata import is_custom
+from extender.cluster.rules import table
+from extender.cluster.rules.policy import SYSTEM_CLASSES
 
 # Kinds whose status a creator may set although they have the subresource: the kubelet registers a Node so.
 _STATUS_AT_CREATION = {NODE}
@@ -46,7 +44,7 @@ BUILT_IN: tuple[Json, ...] = (
       for name in ("default", "kube-node-lease", "kube-public", "kube-system")),
     *({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
        "preemptionPolicy": "PreemptLowerPriority"}
-      for name, value in (("system-cluster-critical", 2000000000), ("system-node-critical", 2000001000))),
+      for name, value in SYSTEM_CLASSES.items()),
 )  # fmt: skip
 
 
@@ -96,7 +94,7 @@ def with_defaults(kind: Kind, new: Json, old: Json | None, priority_classes: Cal
 
 def _spec(new: Json, **defaults: object) -> Json:
     spec = new.get("spec") or {}
-    missing = {name: value for name, value in defaults.items() if spec.get(name) is None}
+    missing = {name: value for name, value in defaults.items() if spec.get(name) in (None, "")}
     return {**new, "spec": {**spec, **missing}} if missing or new.get("spec") is None else new
 
 
@@ -186,7 +184,7 @@ def check(kind: Kind, new: Json, old: Json | None) -> None:
         if is_custom(kind):
             faults = schema.faults(kind, new, old)
         else:
-            faults = pod_rules.faults(new, old) if kind == POD else _faults(kind, new, old)
+            faults = pod_rules.faults(new, old) if kind == POD else table.faults(kind, new, old)
     except InvalidObject as error:
         raise refusals.unreadable(kind, error) from None
     if faults:
@@ -197,80 +195,6 @@ def check_found(kind: Kind, found: Json) -> None:
     """The same of what a cluster has written: its pods run already, and its custom kinds may be of another version."""
     if kind != POD and not is_custom(kind):
         check(kind, found, None)
-
-
-def _faults(kind: Kind, new: Json, old: Json | None) -> list[Fault]:
-    if kind == NODE:
-        status = new.get("status") or {}
-        if old is not None and status is old.get("status"):
-            return []
-        return [
-            fault
-            for field in ("capacity", "allocatable")
-            for fault in pod_rules.resource_faults(status.get(field), f"status.{field}")
-        ]
-    if kind == PRIORITY_CLASS:
-        return _priority_class_faults(new, old)
-    if kind == RESOURCE_QUOTA:
-        return pod_rules.resource_faults((new.get("spec") or {}).get("hard"), "spec.hard")
-    if kind in (CONFIG_MAP, SECRET):
-        return [fault for field in ("data", "binaryData") for fault in _key_faults(new.get(field) or {}, field)]
-    if kind in _TEMPLATED and (old is None or new.get("spec") is not old.get("spec")):
-        return _template_faults(kind, new)
-    return []
-
-
-_TEMPLATED = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET, REPLICATION_CONTROLLER, BATCH_JOB)
-
-
-_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
-_NO_CONFIG_KEY = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
-    "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-)
-
-
-def _key_faults(data: Json, field: str) -> list[Fault]:
-    return [
-        Fault(f"{field}[{key}]", f'Invalid value: "{key}": {_NO_CONFIG_KEY}')
-        for key in data if not _CONFIG_KEY.fullmatch(key)
-    ]  # fmt: skip
-
-
-def _template_faults(kind: Kind, new: Json) -> list[Fault]:
-    template = (new.get("spec") or {}).get("template")
-    if not isinstance(template, dict):
-        return [Fault("spec.template", "Required value")]
-    faults = pod_rules.spec_faults(template.get("spec"), "spec.template.spec")
-    faults += [
-        Fault(f"spec.volumeClaimTemplates[{i}].metadata.name", "Required value")
-        for i, claim in enumerate(new["spec"].get("volumeClaimTemplates") or ())
-        if not (claim.get("metadata") or {}).get("name")
-    ]
-    if kind == BATCH_JOB and (template.get("spec") or {}).get("restartPolicy") not in ("OnFailure", "Never"):
-        given = (template.get("spec") or {}).get("restartPolicy", "Always")
-        message = f'Unsupported value: "{given}": supported values: "OnFailure", "Never"'
-        faults.append(Fault("spec.template.spec.restartPolicy", message))
-    if kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET):
-        selector = (new["spec"].get("selector") or {}).get("matchLabels") or {}
-        carried = (template.get("metadata") or {}).get("labels") or {}
-        if not new["spec"].get("selector"):
-            faults.append(Fault("spec.selector", "Required value"))
-        elif any(carried.get(name) != value for name, value in selector.items()):
-            message = f"Invalid value: {carried}: `selector` does not match template `labels`"
-            faults.append(Fault("spec.template.metadata.labels", message))
-    return faults
-
-
-def _priority_class_faults(new: Json, old: Json | None) -> list[Fault]:
-    value = new.get("value", 0)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return [Fault("value", f"Invalid value: {value!r}: must be an integer")]
-    if old is not None and old.get("value", 0) != value:
-        return [Fault("value", "Forbidden: may not be changed in an update.")]
-    if value > 1_000_000_000 and not new["metadata"]["name"].startswith("system-"):
-        return [Fault("value", f"Forbidden: maximum allowed value of a user defined priority is 1000000000, not {value}")]
-    return []
 
 
 def warnings(kind: Kind, new: Json, old: Json | None) -> list[str]:

@@ -9,16 +9,18 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from extender.api import labels
+from extender.api.decode import decode
 from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import POD, Json
 from extender.api.pod import ENDED
-from extender.api.quantity import nanos
+from extender.api.pod_template.pod import pod_spec_faults
+from extender.api.shapes import POD_SPEC
 from extender.cluster import refusals
 from extender.cluster.label_keys import with_label_keys
-from extender.cluster.names import label_faults, name_fault
 
-NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _DEFAULTS: Json = {
     "restartPolicy": "Always",
     "dnsPolicy": "ClusterFirst",
@@ -28,6 +30,7 @@ _DEFAULTS: Json = {
     "securityContext": {},
 }
 _ADMITTED = ("priority", "priorityClassName", "preemptionPolicy")  # set once, at creation
+_PREEMPTS = "PreemptLowerPriority"  # the policy of a class that names none
 _UPDATABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
 _FORBIDDEN_UPDATE = (
     "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -46,7 +49,7 @@ def with_defaults(new: Json, old: Json | None, priority_classes: Callable[[], Se
         return new
     if "schedulerName" in given and "priority" in given and "dnsPolicy" in given and (new.get("status") or {}).get("phase"):
         return new  # complete already: an update of a stored pod
-    spec = {**_DEFAULTS, **given}
+    spec = {**_DEFAULTS, **{name: value for name, value in given.items() if value is not None and value != ""}}
     for field in ("containers", "initContainers"):
         if isinstance(spec.get(field), list):
             spec[field] = [_container(item, bool(spec.get("hostNetwork"))) for item in spec[field]]
@@ -113,9 +116,13 @@ def _set_priority(meta: Json, spec: Json, priority_classes: Callable[[], Sequenc
     value = found.get("value", 0) if found is not None else 0
     if found is not None:
         spec["priorityClassName"] = found["metadata"]["name"]
-        spec.setdefault("preemptionPolicy", found.get("preemptionPolicy", "PreemptLowerPriority"))
-    else:
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    policy = found.get("preemptionPolicy", _PREEMPTS) if found is not None else _PREEMPTS
+    if spec.setdefault("preemptionPolicy", policy) != policy:
+        why = (
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name"
+        )
+        raise refusals.forbidden(POD, meta.get("name", ""), why)
     if spec.setdefault("priority", value) != value:
         why = (
             f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
@@ -130,7 +137,7 @@ def _set_priority(meta: Json, spec: Json, priority_classes: Callable[[], Sequenc
 def faults(new: Json, old: Json | None) -> list[Fault]:
     """Everything that is wrong with a new pod or a change of one."""
     if old is None:
-        return spec_faults(new.get("spec"), "spec")
+        return list(_judged(msgspec.json.encode(new.get("spec") or {})))
     if new["spec"] is old["spec"] or new["spec"] == old["spec"]:
         return []
     if _fixed(new["spec"], old["spec"]) != _fixed(old["spec"], new["spec"]):
@@ -164,94 +171,13 @@ def _toleration_faults(spec: Json, before: Json) -> list[Fault]:
     return [Fault("spec.tolerations", "Forbidden: existing toleration can not be modified except its tolerationSeconds")]
 
 
-def spec_faults(spec: object, path: str) -> list[Fault]:
-    """What every controller's template has to meet as well."""
-    if not isinstance(spec, dict):
-        return [Fault(path, "Required value")]
-    found: list[Fault] = []
-    containers = spec.get("containers")
-    if not isinstance(containers, list) or not containers:
-        found.append(Fault(f"{path}.containers", "Required value"))
-    names: set[str] = set()
-    for field in ("containers", "initContainers"):
-        for i, container in enumerate(spec.get(field) or ()):
-            found += _container_faults(container, f"{path}.{field}[{i}]", names)
-    if spec.get("restartPolicy", "Always") not in ("Always", "OnFailure", "Never"):
-        message = f'Unsupported value: "{spec["restartPolicy"]}": supported values: "Always", "OnFailure", "Never"'
-        found.append(Fault(f"{path}.restartPolicy", message))
-    found += label_faults(spec.get("nodeSelector"), f"{path}.nodeSelector")
-    found += [
-        Fault(f"{path}.resourceClaims[{i}].name", "Required value")
-        for i, claim in enumerate(spec.get("resourceClaims") or ())
-        if not claim.get("name")
-    ]
-    return found + resource_faults(spec.get("overhead"), f"{path}.overhead")
-
-
-def _container_faults(container: object, path: str, names: set[str]) -> list[Fault]:
-    if not isinstance(container, dict):
-        return [Fault(path, f"Invalid value: {container!r}: must be an object")]
-    found = []
-    name = container.get("name")
-    if not name:
-        found.append(Fault(f"{path}.name", "Required value"))
-    elif name in names:
-        found.append(Fault(f"{path}.name", f'Duplicate value: "{name}"'))
-    elif why := _container_name_fault(name):
-        found.append(Fault(f"{path}.name", why))
-    names.add(str(name))
-    if not container.get("image"):
-        found.append(Fault(f"{path}.image", "Required value"))
-    resources = container.get("resources")
-    if isinstance(resources, dict):
-        requests, limits = resources.get("requests"), resources.get("limits")
-        amounts = [*resource_faults(limits, f"{path}.resources.limits"), *resource_faults(requests, f"{path}.resources.requests")]
-        found += amounts or _limit_faults(requests or {}, limits or {}, f"{path}.resources")
-    return found
-
-
 @lru_cache(maxsize=4096)
-def _container_name_fault(name: str) -> str:
-    return name_fault(name, label=True)
-
-
-def resource_faults(listed: object, path: str) -> list[Fault]:
-    """Faults of a map of resource names to quantities, each with its own field. Raises InvalidObject where one is none."""
-    if not listed:
-        return []
-    if not isinstance(listed, dict):
-        return [Fault(path, f"Invalid value: {listed!r}: must be a map of quantities")]
-    return [fault for name, amount in listed.items() if (fault := _amount_fault(name, amount, f"{path}[{name}]"))]
-
-
-@lru_cache(maxsize=8192)
-def _amount_fault(name: str, amount: object, path: str) -> Fault | None:
-    try:
-        value = nanos(amount)  # type: ignore[arg-type]
-    except InvalidObject:
-        raise InvalidObject(f'"{amount}": {NOT_A_QUANTITY}', path=path) from None
-    if value < 0:
-        return Fault(path, f'Invalid value: "{amount}": must be greater than or equal to 0')
-    if "/" in name and value % 10**9:
-        return Fault(path, f'Invalid value: "{amount}": must be an integer')
-    return None
-
-
-def _limit_faults(requests: Json, limits: Json, path: str) -> list[Fault]:
-    """A request is within its limit; of what cannot be overcommitted (extended resources, huge pages) it is the limit."""
-    found = []
-    for name, amount in requests.items():
-        overcommit = ("/" not in name or "kubernetes.io/" in name) and not name.startswith("hugepages-")
-        if name not in limits:
-            if not overcommit:
-                found.append(Fault(f"{path}.limits", "Required value: Limit must be set for non overcommitable resources"))
-        elif overcommit and nanos(amount) > nanos(limits[name]):
-            message = f'Invalid value: "{amount}": must be less than or equal to {name} limit of {limits[name]}'
-            found.append(Fault(f"{path}.requests", message))
-        elif not overcommit and nanos(amount) != nanos(limits[name]):
-            message = f'Invalid value: "{amount}": must be equal to {name} limit of {limits[name]}'
-            found.append(Fault(f"{path}.requests", message))
-    return found
+def _judged(spec: bytes) -> tuple[Fault, ...]:
+    """What was judged once is known: pods of one template are mostly equal. Raises InvalidObject."""
+    read, unreadable = decode(msgspec.json.decode(spec), POD_SPEC, "spec")
+    if unreadable:
+        raise InvalidObject(unreadable[0].message, path=unreadable[0].path)
+    return tuple(pod_spec_faults(read, "spec"))
 
 
 # --- binding and going away -------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class VolumeBuilder(Built):
         super().__init__(meta.PV, name)
         self["spec"] = {
             "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "storageClassName": LOCAL,
-            "volumeMode": "Filesystem", "persistentVolumeReclaimPolicy": "Retain",
+            "volumeMode": "Filesystem", "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/data"},
         }  # fmt: skip
         self["status"] = {"phase": "Available"}
 
@@ -42,6 +42,7 @@ class VolumeBuilder(Built):
         return self.with_("spec.nodeAffinity", {"required": {"nodeSelectorTerms": [{"matchExpressions": [line]}]}})
 
     def csi(self, driver: str = DRIVER) -> Self:
+        del self["spec"]["hostPath"]
         return self.with_("spec.csi", {"driver": driver, "volumeHandle": self["metadata"]["name"]})
 
     def for_(self, claim: Json, *, uid: bool = True) -> Self:

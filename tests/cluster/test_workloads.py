@@ -294,7 +294,8 @@ def test_a_partition_keeps_the_lower_numbers(world: World) -> None:
 
 
 def test_each_pod_has_its_claims(world: World) -> None:
-    claim = {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"metadata": {"name": "data"}, "spec": spec}
     world.create(STATEFUL_SET, replicas=2, serviceName="s", volumeClaimTemplates=[claim])
     world.play(3)
     assert [each["metadata"]["name"] for each in world.memory.list(PVC).objects] == ["data-w-0", "data-w-1"]

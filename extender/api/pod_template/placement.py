@@ -30,11 +30,7 @@ _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 def affinity_faults(affinity: Json, path: str) -> Faults:
     nodes, at = affinity.get("nodeAffinity", {}), f"{path}.nodeAffinity"
     if REQUIRED in nodes:
-        terms = nodes[REQUIRED].get("nodeSelectorTerms", [])
-        if not terms:
-            yield Fault(f"{at}.{REQUIRED}.nodeSelectorTerms", "at least one term is required")
-        for index, term in enumerate(terms):
-            yield from _node_term_faults(term, f"{at}.{REQUIRED}.nodeSelectorTerms[{index}]")
+        yield from node_selector_faults(nodes[REQUIRED], f"{at}.{REQUIRED}")
     for index, choice in enumerate(nodes.get(PREFERRED, [])):
         here = f"{at}.{PREFERRED}[{index}]"
         yield from apply({"weight": _WEIGHT}, {"weight": choice.get("weight", 0)}, here)
@@ -47,6 +43,15 @@ def affinity_faults(affinity: Json, path: str) -> Faults:
             here = f"{at}.{PREFERRED}[{index}]"
             yield from apply({"weight": _WEIGHT}, {"weight": choice.get("weight", 0)}, here)
             yield from _pod_term_faults(choice.get("podAffinityTerm", {}), f"{here}.podAffinityTerm")
+
+
+def node_selector_faults(selector: Json, path: str) -> Faults:
+    """Terms of which one must hold; also where a volume can be reached."""
+    terms = selector.get("nodeSelectorTerms", [])
+    if not terms:
+        yield Fault(f"{path}.nodeSelectorTerms", "at least one term is required")
+    for index, term in enumerate(terms):
+        yield from _node_term_faults(term, f"{path}.nodeSelectorTerms[{index}]")
 
 
 def _node_term_faults(term: Json, path: str, *, free_values: bool = False) -> Faults:
