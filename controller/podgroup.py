@@ -93,11 +93,19 @@ class PodGroupController(PlainController):
             if change.new is not None and self._settings.workload_support and _workload_news(change):
                 yield WorkloadRequest(change.kind, change.key)
         elif change.kind == POD:
-            if change.new is not None and self._is_ours(change.new) and self._lacks_group(change.new):
-                yield PodRequest(change.key)
+            if change.new is not None and self._is_ours(change.new):
+                yield from self._pod_news(change, change.new)
         elif change.kind == QUEUE and _opened(change):
             for pod in self._store.by("pods without a group", change.key.name):
                 yield PodRequest(key_of(pod))
+
+    def _pod_news(self, change: Change, pod: Json) -> Iterable[Hashable]:
+        """The first pod of a new revision of a StatefulSet changes the group of all; a ReplicaSet has one revision."""
+        if self._lacks_group(pod):
+            yield PodRequest(change.key)
+        of = _workload_of(pod)
+        if change.old is None and of is not None and of.kind == STATEFUL_SET and self._settings.workload_support:
+            yield of
 
     def group_of(self, request: Hashable) -> Hashable:
         """One at a time for each owner, so that two pods of one do not race for their group."""
@@ -105,9 +113,7 @@ class PodGroupController(PlainController):
             return request
         assert isinstance(request, PodRequest)
         pod = self._store.get(POD, request.pod)
-        owner = controller_of(pod) if pod is not None else None
-        kind = next((each for each in WORKLOADS if owner is not None and owner.get("kind") == each.name), None)
-        return WorkloadRequest(kind, Key(request.pod.namespace, owner["name"])) if kind is not None and owner else request
+        return (_workload_of(pod) if pod is not None else None) or request
 
     def reconcile(self, request: Hashable, now: Time) -> Decision:
         if isinstance(request, WorkloadRequest):
@@ -145,7 +151,7 @@ class PodGroupController(PlainController):
 
     def _newest_pod(self, workload: Json) -> Json | None:
         """Of the newest revision where it has revisions."""
-        revision = (workload.get("status") or {}).get("updateRevision")
+        revision = _revision(workload)
         pods = [
             pod for pod in self._store.by("pods by owner", uid_of(workload))
             if self._is_ours(pod) and annotations_of(pod).get(names.GROUP_NAME, group_name(pod)) == group_name(pod)
@@ -179,10 +185,9 @@ class PodGroupController(PlainController):
 
     def _is_winding_down(self, pod: Json) -> bool:
         """Its workload wants no pods any more, hence no group."""
+        of = _workload_of(pod)
+        workload = self._store.get(of.kind, of.workload) if of is not None else None
         owner = controller_of(pod) or {}
-        kind = next((each for each in WORKLOADS if owner.get("kind") == each.name), None)
-        key = Key(pod["metadata"].get("namespace") or "", owner.get("name", ""))
-        workload = self._store.get(kind, key) if kind is not None else None
         return workload is not None and uid_of(workload) == owner.get("uid") and not _replicas(workload)
 
     def _lacks_group(self, pod: Json) -> bool:
@@ -201,6 +206,13 @@ def _join(pod: Json, group: str) -> Patch:
     return Patch(POD, key_of(pod), {"metadata": {"annotations": {names.GROUP_NAME: group}}}, uid=uid_of(pod))
 
 
+def _workload_of(pod: Json) -> WorkloadRequest | None:
+    """The workload that we watch and that controls the pod."""
+    owner = controller_of(pod)
+    kind = next((each for each in WORKLOADS if owner is not None and owner.get("kind") == each.name), None)
+    return WorkloadRequest(kind, Key(key_of(pod).namespace, owner["name"])) if kind is not None and owner is not None else None
+
+
 def _owner_uid(pod: Json) -> Iterable[str]:
     owner = controller_of(pod)
     return (owner["uid"],) if owner is not None else ()
@@ -212,10 +224,15 @@ def _replicas(workload: Json) -> int:
 
 
 def _workload_news(change: Change) -> bool:
-    """Its spec or its annotations changed (its own counts are no news)."""
+    """Its spec, its annotations or the revision of its pods changed (its own counts are no news)."""
     if change.old is None or change.new is None:
         return True
-    return (change.old.get("spec"), annotations_of(change.old)) != (change.new.get("spec"), annotations_of(change.new))
+    before, after = ((each.get("spec"), annotations_of(each), _revision(each)) for each in (change.old, change.new))
+    return before != after
+
+
+def _revision(workload: Json) -> str:
+    return (workload.get("status") or {}).get("updateRevision") or ""
 
 
 def _opened(change: Change) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from controller.podgroup import follow, grow
 from extender.api.errors import Denied
 from extender.api.grouping import min_member, new_group
-from extender.api.meta import POD, POD_GROUP, QUEUE, REPLICA_SET, Json, Key
+from extender.api.meta import POD, POD_GROUP, QUEUE, REPLICA_SET, STATEFUL_SET, Json, Key
 from extender.cluster.port import AdmissionRequest
 from tests.reconcile.builders import key
 from tests.reconcile.world import World
@@ -119,6 +119,18 @@ def test_the_group_follows_its_workload() -> None:
     world.cluster.patch(REPLICA_SET, key("rs"), {"metadata": {"annotations": {"scheduling.volcano.sh/group-min-member": "2"}}})
     world.settle()
     assert world.cluster.list(POD_GROUP).objects[0]["spec"]["minMember"] == 2
+
+
+def test_the_group_follows_a_new_revision() -> None:
+    """Of a StatefulSet, whose pods are replaced one by one under one owner."""
+    world = World()
+    world.create({**replica_set(1), "kind": STATEFUL_SET.name})
+    world.settle()
+    template = {"metadata": {"annotations": {"volcano.sh/preemptable": "true"}}}
+    world.cluster.patch(STATEFUL_SET, key("rs"), {"spec": {"template": template}})
+    world.settle()
+    (group,) = world.cluster.list(POD_GROUP).objects
+    assert group["metadata"].get("annotations") == {"volcano.sh/preemptable": "true"}
 
 
 class Refusing:
