@@ -10,10 +10,11 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
-from extender.api.errors import BadRequest, Denied
+from extender.api.errors import BadRequest, Denied, Invalid
 from extender.api.meta import (
     EVENT,
     KINDS,
@@ -136,8 +137,7 @@ class MemoryCluster:
             new = self._admitted("CREATE", kind, new, None, dry_run)
             self._give_name(store, new)
             key = key_of(new)
-            metadata.check(kind, new)
-            core_kinds.check(kind, new, None)
+            _check_new(kind, new, lambda named: core_kinds.check(kind, named, None))
             self._validated("CREATE", kind, key, new, None, dry_run)
             self._quotas.admit(kind, new)
             if store.get(key) is not None:
@@ -230,8 +230,7 @@ class MemoryCluster:
                 except Denied:
                     new = core_kinds.with_defaults(kind, new, new, self._priority_classes)
                 self._give_name(store, new)
-                metadata.check(kind, new)
-                core_kinds.check_found(kind, new)
+                _check_new(kind, new, partial(core_kinds.check_found, kind))
                 if store.get(key_of(new)) is not None:
                     raise refusals.already_exists(kind, new["metadata"]["name"])
                 stored.append(self._put(store, key_of(new), new, None))
@@ -370,6 +369,17 @@ class MemoryCluster:
 
     def _priority_classes(self) -> Sequence[Json]:
         return self._stores[PRIORITY_CLASS].select("", None)
+
+
+def _check_new(kind: Kind, new: Json, rest: Callable[[Json], None]) -> None:
+    """Raises Invalid with every fault, of the metadata and of the rest; BadRequest where a quantity is none."""
+    faults = metadata.faults_of_new(kind, new)
+    try:
+        rest(new if "name" in new["metadata"] else {**new, "metadata": {**new["metadata"], "name": ""}})
+    except Invalid as error:
+        faults += error.faults
+    if faults:
+        raise refusals.invalid(kind, new["metadata"].get("name", ""), faults)
 
 
 def _copy(obj: Json) -> Json:

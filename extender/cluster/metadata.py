@@ -6,6 +6,7 @@ k8s.io/apimachinery v0.36.1 pkg/api/validation/objectmeta.go."""
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 
 from extender.api.errors import BadRequest, ClusterError, Fault
 from extender.api.meta import (
@@ -29,7 +30,7 @@ from extender.api.meta import (
     key_of,
 )
 from extender.cluster import refusals
-from extender.cluster.names import annotation_faults, label_faults, name_fault
+from extender.cluster.names import annotation_faults, key_fault, label_faults, name_fault
 from extender.cluster.owners import FOREGROUND, ORPHAN
 
 _SYSTEM_FIELDS = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -42,6 +43,7 @@ _CORE_WITH_GENERATION = {
 SAFE_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery pkg/util/rand: no word comes of them
 # Kinds whose names are DNS labels, because they become host names.
 _LABEL_NAMES = {"Namespace", "Service"}
+_STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
 
 
 def is_custom(kind: Kind) -> bool:
@@ -172,7 +174,7 @@ def check_update(kind: Kind, new: Json, old: Json) -> None:
         if added:
             message = "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
             faults.append(Fault("metadata.finalizers", message + str(added)))
-    faults += _metadata_faults(meta, before)
+    faults += _metadata_faults(kind, meta, before)
     if faults:
         raise refusals.invalid(kind, meta["name"], faults)
 
@@ -180,20 +182,35 @@ def check_update(kind: Kind, new: Json, old: Json) -> None:
 # --- checking ---------------------------------------------------------------------------------------------------------
 
 
-def check(kind: Kind, new: Json) -> None:
-    """Raises Invalid with every fault of a new object's metadata."""
-    meta = new["metadata"]
-    name = meta.get("name")
-    if not name:
-        faults = [Fault("metadata.name", "Required value: name or generateName is required")]
-    else:
-        faults = [Fault("metadata.name", fault) for fault in (name_fault(name, label=kind.name in _LABEL_NAMES),) if fault]
-    faults += _metadata_faults(meta, {})
-    if faults:
-        raise refusals.invalid(kind, str(name or ""), faults)
+def faults_of_new(kind: Kind, new: Json) -> list[Fault]:
+    """Every fault of a new object's metadata."""
+    meta, is_label = new["metadata"], kind.name in _LABEL_NAMES
+    named = {"name": meta.get("name"), "generateName": _with_an_end(meta.get("generateName", ""))}
+    faults = [
+        Fault(f"metadata.{field}", why) for field, name in named.items() if name and (why := name_fault(name, label=is_label))
+    ]
+    if not meta.get("name"):
+        faults.append(Fault("metadata.name", "Required value: name or generateName is required"))
+    return [*faults, *_metadata_faults(kind, meta, {})]
 
 
-def _metadata_faults(meta: Json, before: Json) -> list[Fault]:
+def _with_an_end(prefix: str) -> str:
+    """As it is judged: what is appended to it makes a last dash an inner one."""
+    return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+
+
+def _finalizer_faults(finalizers: Sequence[str], *, custom: bool) -> Iterator[Fault]:
+    for index, name in enumerate(finalizers):
+        if why := key_fault(name):
+            yield Fault("metadata.finalizers", f'Invalid value: "{name}": {why}')
+        elif not custom and "/" not in name and name not in _STANDARD_FINALIZERS:
+            why = "is not one of the system's own and must have a domain in front, such as example.com/mine"
+            yield Fault(f"metadata.finalizers[{index}]", f'Invalid value: "{name}": {why}')
+    if {FOREGROUND, ORPHAN} <= set(finalizers):
+        yield Fault("metadata.finalizers", f"Invalid value: finalizer {ORPHAN} and {FOREGROUND} cannot be both set")
+
+
+def _metadata_faults(kind: Kind, meta: Json, before: Json) -> list[Fault]:
     faults: list[Fault] = []
     if meta.get("labels") is not before.get("labels"):
         faults += label_faults(meta.get("labels"), "metadata.labels")
@@ -201,6 +218,8 @@ def _metadata_faults(meta: Json, before: Json) -> list[Fault]:
         faults += annotation_faults(meta.get("annotations") or {})
     if meta.get("ownerReferences") is not before.get("ownerReferences"):
         faults += _owner_faults(meta.get("ownerReferences") or [])
+    if meta.get("finalizers") != before.get("finalizers") and not (before and is_custom(kind)):
+        faults += _finalizer_faults(meta.get("finalizers") or (), custom=is_custom(kind))
     return faults
 
 

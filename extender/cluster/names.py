@@ -18,7 +18,7 @@ _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
 def annotation_faults(annotations: dict[str, str]) -> list[Fault]:
     faults = [
-        Fault("metadata.annotations", f'Invalid value: "{key}": {why}') for key in annotations if (why := _key_fault(key.lower()))
+        Fault("metadata.annotations", f'Invalid value: "{key}": {why}') for key in annotations if (why := key_fault(key.lower()))
     ]
     if sum(len(key) + len(value) for key, value in annotations.items()) > _ANNOTATION_BYTES:
         faults.append(Fault("metadata.annotations", f"Too long: may not be more than {_ANNOTATION_BYTES} bytes"))
@@ -35,7 +35,7 @@ def label_faults(labels: object, path: str) -> list[Fault]:
 
 @lru_cache(maxsize=65536)
 def _label_fault(key: str, value: object) -> str:
-    if why := _key_fault(key):
+    if why := key_fault(key):
         return f'Invalid value: "{key}": {why}'
     if not isinstance(value, str):
         return f"Invalid value: {value!r}: the value of label {key} must be a string"
@@ -49,8 +49,8 @@ def _label_fault(key: str, value: object) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _key_fault(key: str) -> str:
-    """What is wrong with the key of a label or annotation, "" for nothing."""
+def key_fault(key: str) -> str:
+    """What is wrong with the key of a label or annotation or the name of a finalizer, "" for nothing."""
     prefix, slash, name = key.rpartition("/")
     if slash and (not prefix or len(prefix) > 253 or not _DNS_SUBDOMAIN.fullmatch(prefix)):
         return "prefix part must be a lowercase RFC 1123 subdomain"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from extender.api.errors import Invalid
-from extender.api.meta import CONFIG_MAP, POD, POD_GROUP, QUEUE, Key
+from extender.api.meta import CONFIG_MAP, POD, POD_GROUP, QUEUE, Json, Key, Kind
 from extender.cluster.port import Cluster
 from extender.testing.builders import Built, pod, podgroup, queue
 
@@ -127,3 +127,40 @@ def test_only_one_owner_controls(cluster: Cluster, ns: str) -> None:
     owners = [cluster.create(CONFIG_MAP, Built(CONFIG_MAP, name, ns)) for name in ("a", "b")]
     with pytest.raises(Invalid, match="Only one reference can have Controller set to true"):
         cluster.create(POD, pod("p", ns).owned_by(owners[0]).owned_by(owners[1]))
+
+
+PREFIXES = {"a-": True, "a--": True, "A-": True, "-": False, "Ab-": False, "-a-": False}
+
+
+@pytest.mark.parametrize(("prefix", "taken"), PREFIXES.items())
+def test_what_a_generated_name_begins_with_is_checked_beside_a_name(cluster: Cluster, ns: str, prefix: str, taken: bool) -> None:
+    asked = podgroup("g", ns)
+    asked["metadata"]["generateName"] = prefix
+    assert fields_refused(cluster, POD_GROUP, asked) == ([] if taken else ["metadata.generateName"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "finalizers", "taken"),
+    [
+        (POD_GROUP, ["mine"], True), (POD_GROUP, ["example.test/mine"], True), (POD_GROUP, ["a b"], False),
+        (POD_GROUP, ["foregroundDeletion", "orphan"], False), (POD, ["mine"], False), (POD, ["orphan"], True),
+    ],
+)  # fmt: skip
+def test_finalizers_are_names(cluster: Cluster, ns: str, kind: Kind, finalizers: list[str], taken: bool) -> None:
+    asked = pod("p", ns) if kind == POD else podgroup("p", ns)
+    asked["metadata"]["finalizers"] = finalizers
+    assert fields_refused(cluster, kind, asked) == ([] if taken else [f"metadata.finalizers{'[0]' if kind == POD else ''}"])
+
+
+def test_faults_of_the_metadata_do_not_hide_those_of_the_rest(cluster: Cluster, ns: str) -> None:
+    asked = podgroup("A_B", ns).labels(a="b c").members(1)
+    asked["spec"]["networkTopology"] = {"mode": "harsh"}
+    assert fields_refused(cluster, POD_GROUP, asked) == ["metadata.labels", "metadata.name", "spec.networkTopology.mode"]
+
+
+def fields_refused(cluster: Cluster, kind: Kind, asked: Json) -> list[str]:
+    try:
+        cluster.create(kind, asked, dry_run=True)
+    except Invalid as error:
+        return sorted({fault.path for fault in error.faults if fault.path != "<nil>"})  # what CEL has to add has no field
+    return []
