@@ -5,10 +5,10 @@ operations.py    all we ever ask of a cluster, as plain data    errors.py       
 labels.py        labels, annotations, taints, gates, names of schedulers: who writes them, who reads them
 
 How text is read:
-quantity.py duration.py boolean.py cron.py pattern.py formats.py selectors.py yaml_text.py
+quantity.py integer.py duration.py boolean.py cron.py pattern.py formats.py selectors.py yaml_text.py
 
 Kinds, as far as we read them:
-pod.py node.py workload.py volume.py claim.py device.py         Kubernetes' own
+pod.py node.py workload.py volume.py claim.py device.py         Kubernetes' own; pod_requests.py: what a pod asks of its node
 job.py podgroup.py queue.py command.py                          Volcano's
 
 What admission shares with controllers or with the embedded API server:

@@ -10,7 +10,8 @@ from typing import Any
 
 from extender.api import quantity
 from extender.api.meta import Json
-from extender.api.pod import Container, PodSpec, Resources, effective_requests
+from extender.api.pod import Container, PodSpec, Resources
+from extender.api.pod_requests import effective_requests
 from extender.api.views import view
 
 Amounts = dict[str, int]  # resource name -> nano-units

@@ -18,17 +18,14 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from extender.api.boolean import parse_bool
 from extender.api.duration import format_duration, seconds
 from extender.api.errors import InvalidObject, PumiceError, UsageError, nearest
 from extender.cluster.version import version_text
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
+T = TypeVar("T")  # a dataclass of flags
 
 PREFIX = "PUMICE_"  # of the variables: --schedule-period is PUMICE_SCHEDULE_PERIOD
 
@@ -182,7 +179,8 @@ def parse(defaults: T, argv: Sequence[str], environ: Mapping[str, str], program:
     warnings = (f"without effect here: {', '.join(dict.fromkeys(unused))}",) if unused else ()
     own = values.pop("", {})
     groups = {name: dataclasses.replace(getattr(defaults, name), **changed) for name, changed in values.items()}
-    return Given(dataclasses.replace(defaults, **own, **groups), warnings)
+    whole: Any = defaults
+    return Given(dataclasses.replace(whole, **own, **groups), warnings)
 
 
 def parse_or_exit(defaults: T, argv: Sequence[str], environ: Mapping[str, str], program: str, about: str = "") -> Given[T]:

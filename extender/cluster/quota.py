@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from extender.api.errors import Gone, InvalidObject
 from extender.api.meta import KINDS, POD, PVC, RESOURCE_QUOTA, Json, Key, Kind, key_of, uid_of
-from extender.api.pod import ENDED, PodSpec, effective_requests
+from extender.api.pod import ENDED, PodSpec
+from extender.api.pod_requests import effective_requests
 from extender.api.quantity import NANO, format_nanos, nanos
 from extender.api.selectors import Requirement
 from extender.api.views import view
@@ -61,14 +62,14 @@ def _pod_usage(pod: Json, with_limits: bool) -> Amounts:
             if "/" not in name:
                 amounts[name] = amount
         if with_limits:
-            limits = effective_requests(view(PodSpec, _limits_as_requests(pod["spec"])))
+            limits = effective_requests(view(PodSpec, limits_as_requests(pod["spec"])))
             amounts |= {f"limits.{name}": amount for name, amount in limits.items()}
     except InvalidObject:  # loaded as it was found: counted as a pod that asks nothing
         return {"pods": NANO}
     return amounts
 
 
-def _limits_as_requests(spec: Json) -> Json:
+def limits_as_requests(spec: Json) -> Json:
     changed = dict(spec)
     for part in ("containers", "initContainers"):
         if spec.get(part):

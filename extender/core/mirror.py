@@ -18,7 +18,8 @@ from extender.api.labels import SCHEDULERS
 from extender.api.meta import Json, Key, Kind
 from extender.api.node import Node, PriorityClass
 from extender.api.operations import Bind, Evict, Operation, PatchStatus
-from extender.api.pod import Pod, sized
+from extender.api.pod import Pod
+from extender.api.pod_requests import sized
 from extender.api.podgroup import PodGroup
 from extender.api.queue import Queue
 from extender.api.views import View, view

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from extender.api import quantity
 from extender.api.labels import QUEUE_ALLOCATION_GATE
 from extender.api.meta import Key
-from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, Volume, effective_requests
+from extender.api.pod import Container, PodAffinity, PodAffinityTerm, PodSpec, Volume
+from extender.api.pod_requests import effective_requests
 from extender.core.axis import Axis, IntR
 
 # What kube-scheduler assumes for a container that asks nothing (k8s.io/kubernetes pkg/scheduler/util/pod_resources.go)

@@ -10,7 +10,8 @@ from typing import Any
 from extender.api.errors import InvalidObject
 from extender.api.meta import JOB, NODE, POD, POD_GROUP, QUEUE, Json, Kind, key_of, parse_time, uid_of
 from extender.api.node import Node
-from extender.api.pod import ENDED, Pod, effective_requests
+from extender.api.pod import ENDED, Pod
+from extender.api.pod_requests import effective_requests
 from extender.api.quantity import nanos
 from extender.api.views import view
 from extender.cluster.pod_history import PodSpan

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from extender.api import labels, quantity
 from extender.api.meta import KINDS, NODE, POD, POD_GROUP, QUEUE, Json, Key, Kind, Time, annotations_of, key_of, uid_of
-from extender.api.pod import ENDED, Pod, effective_requests
+from extender.api.pod import ENDED, Pod
+from extender.api.pod_requests import effective_requests
 from extender.api.views import view
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.watching import MemoryWatch

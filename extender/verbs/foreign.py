@@ -11,7 +11,8 @@ from itertools import repeat
 import numpy as np
 
 from extender.api.errors import InvalidObject
-from extender.api.pod import Pod, effective_requests
+from extender.api.pod import Pod
+from extender.api.pod_requests import effective_requests
 from extender.core.axis import PODS, BoolN, IntNR, IntR, Rows
 from extender.core.kube import node_affinity, ports, taints, unschedulable
 from extender.core.mirror import Mirror

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from extender.api import quantity
 from extender.api.errors import InvalidObject
-from extender.api.pod import Container, Pod, PodSpec, Resources, effective_requests, sized
+from extender.api.pod import Container, Pod, PodSpec, Resources
+from extender.api.pod_requests import effective_requests, sized
 from extender.api.views import view
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api.pod import effective_requests
+from extender.api.pod_requests import effective_requests
 from extender.core.axis import FloatN, IntN, IntNR
 from extender.core.kube.normalise import MAX
 from extender.core.plugin import TaskClass
