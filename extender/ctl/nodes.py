@@ -24,6 +24,7 @@ DEFAULT_SPEC = "4x cpu=32,memory=128Gi,nvidia.com/gpu=8"
 _MOST = 100_000  # nodes; more is a slip of the finger
 _USUAL = {"pods": "110", "ephemeral-storage": "100Gi"}  # where not given; 110 is the kubelet's --max-pods
 _KUBELETS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}  # labels that every kubelet gives its node
+_LEAST_BYTES = 2**20 * quantity.NANO  # less is a unit that was forgotten
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PLAIN = ("cpu", "memory", "pods", "ephemeral-storage")
 # What people call a resource, and what Kubernetes does.
@@ -116,20 +117,25 @@ def _take(group: _Group, key: str, value: str, where: str) -> None:
     elif unit_of(key):
         if key in group.resources:
             raise UsageError(f"{where}: {key} is given twice")
-        group.resources[key] = _amount(value, where)
+        group.resources[key] = _amount(key, value, where)
     else:
         near = nearest(key.lower(), [*_PLAIN, "name", "zone", "label:KEY", "taint:KEY"])
         spoken = _SPOKEN.get(key.lower())
         raise UsageError(f"{where}: unknown key '{key}'" + (f"; did you mean '{spoken}'?" if spoken else near))
 
 
-def _amount(value: str, where: str) -> str:
+def _amount(key: str, value: str, where: str) -> str:
     try:
         amount = quantity.nanos(value)
     except InvalidObject as error:
-        raise UsageError(f"{where}: {error}") from None
+        blank = f"{where}: join what a node has by ',', such as cpu=32,memory=128Gi"
+        raise UsageError(blank if "=" in value else f"{where}: {error}") from None
     if amount < 0:
         raise UsageError(f"{where}: must not be below zero")
+    if quantity.in_bytes(key) and 0 < amount < _LEAST_BYTES:
+        raise UsageError(
+            f"{where}: that is {quantity.for_people('', amount)} bytes; write {key}={value.rstrip('m')}Gi or the like"
+        )
     return value
 
 

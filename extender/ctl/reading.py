@@ -16,6 +16,7 @@ from extender.api.errors import UsageError
 from extender.api.yaml_text import CONSTRUCTORS_FAIL_WITH
 
 STDIN = "-"
+_TEMPLATE = "; if this is a template of a chart, give what comes of it: helm template CHART | pumice run -"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -124,7 +125,8 @@ def _read_yaml(source: str, text: str) -> Iterator[tuple[int, object]]:
             yield number, loader.construct_document(loader.get_node())
             number += 1
     except yaml.YAMLError as error:
-        raise UsageError(f"{source}: document {number}: not YAML: {_words(error)}") from None
+        rendered = _TEMPLATE if "{{" in text else ""
+        raise UsageError(f"{source}: document {number}: not YAML: {_words(error)}{rendered}") from None
     except CONSTRUCTORS_FAIL_WITH as error:
         raise UsageError(f"{source}: document {number}: not YAML: {error}") from None
     finally:

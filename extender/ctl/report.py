@@ -4,7 +4,7 @@ Groups are told by the names people gave: a gang is called after the Job or work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.api import labels
@@ -73,10 +73,11 @@ class Report:
         }  # fmt: skip
 
 
-def report(outcome: Outcome) -> Report:
+def report(outcome: Outcome, schedulers: Collection[str]) -> Report:
+    """`schedulers`: whose pods were ours to place."""
     objects = outcome.objects
     names = GroupNames(objects)
-    waiting = list(_waiting(outcome, names))
+    waiting = list(_waiting(outcome, names, schedulers))
     return Report(
         clock=outcome.now - outcome.started,
         ended=outcome.ended,
@@ -100,7 +101,7 @@ def report(outcome: Outcome) -> Report:
 # --- what waits -------------------------------------------------------------------------------------------------------
 
 
-def _waiting(outcome: Outcome, names: GroupNames) -> Iterator[Wait]:
+def _waiting(outcome: Outcome, names: GroupNames, schedulers: Collection[str]) -> Iterator[Wait]:
     groups = {str(key_of(group)) for group in outcome.objects.get(POD_GROUP, ())}
     told: set[str] = set()
     for each in outcome.waiting:
@@ -108,13 +109,10 @@ def _waiting(outcome: Outcome, names: GroupNames) -> Iterator[Wait]:
         called = names.of(Key(namespace, name))
         told.add(called)
         yield Wait(called, each.reason, each.message, each.numbers, each.job if each.job in groups else "")
-    for pod in outcome.objects.get(POD, ()):
-        group = annotations_of(pod).get(labels.GROUP_NAME, "")
-        unbound = not pod["spec"].get("nodeName") and phase_of(pod) == "Pending" and "deletionTimestamp" not in pod["metadata"]
-        if unbound and not group and f"Pod {key_of(pod)}" not in told:
-            scheduler = pod["spec"].get("schedulerName", "")
-            text = f"its schedulerName is '{scheduler}', which nobody here is; --scheduler-name {scheduler} makes it ours"
-            yield Wait(f"Pod {key_of(pod)}", OTHER_SCHEDULER, text)
+    for wait in _untold(outcome, names, schedulers):
+        if wait.job not in told:
+            told.add(wait.job)
+            yield wait
     for job in outcome.objects.get(JOB, ()):
         name, phase, message = str(key_of(job)), job_phase_of(job), _message(job)
         if name not in told and phase in ("", "Pending") and not _has_pods(job):
@@ -122,6 +120,22 @@ def _waiting(outcome: Outcome, names: GroupNames) -> Iterator[Wait]:
             yield Wait(name, NOT_STARTED, text)
         elif phase == "Terminated" and message:
             yield Wait(name, GIVEN_UP, message)
+
+
+def _untold(outcome: Outcome, names: GroupNames, schedulers: Collection[str]) -> Iterator[Wait]:
+    """Pods that wait and of which the scheduler has said nothing: those of others."""
+    for pod in outcome.objects.get(POD, ()):
+        if pod["spec"].get("nodeName") or phase_of(pod) != "Pending" or "deletionTimestamp" in pod["metadata"]:
+            continue
+        group = Key(key_of(pod).namespace, annotations_of(pod).get(labels.GROUP_NAME, ""))
+        scheduler = pod["spec"].get("schedulerName", "")
+        name = names.of(group) if group.name else f"Pod {key_of(pod)}"
+        if scheduler in schedulers:
+            yield Wait(name, NOT_STARTED, "the run ended before the scheduler had looked at it")
+        else:
+            whose = "its schedulerName" if not group.name else "the schedulerName of its pods"
+            text = f"{whose} is '{scheduler}', which nobody here is; --scheduler-name {scheduler} makes it ours"
+            yield Wait(name, OTHER_SCHEDULER, text)
 
 
 def _message(job: Json) -> str:

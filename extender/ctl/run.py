@@ -124,7 +124,7 @@ def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, plugins
     local = Local(chosen.conf, ticks, scheduler_names=schedulers, admission=admission)
     with Progress(notes, local.started, lambda: local.cluster.count(POD)) as progress:
         outcome = play(local, found, until, _LIMIT, progress, faults)
-    result = report(outcome)
+    result = report(outcome, schedulers)
     _show(result, output)
     if picture is not None:
         timeline.draw(outcome, Path(picture))

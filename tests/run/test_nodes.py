@@ -76,6 +76,11 @@ WRONG = {
     "a number without x": (
         "4 cpu=1", "--nodes: '4 cpu=1': how many must be a whole number with an x behind it, such as '4x cpu=32'",
     ),
+    "a blank for a comma": (
+        "2x cpu=4 memory=8Gi", "--nodes: 'cpu=4 memory=8Gi': join what a node has by ',', such as cpu=32,memory=128Gi",
+    ),
+    "memory without a unit": ("cpu=4,memory=8", "--nodes: 'memory=8': that is 8 bytes; write memory=8Gi or the like"),
+    "memory in thousandths": ("cpu=4,memory=512m", "--nodes: 'memory=512m': that is 0.512 bytes; write memory=512Gi or the like"),
     "nothing to run on": ("4x zone=a", "--nodes: '4x zone=a': give at least cpu or memory"),
     "none": ("0x cpu=1", "--nodes: '0x cpu=1': 0 nodes"),
     "too many": ("1000000x cpu=1", "--nodes: more than 100,000 nodes"),

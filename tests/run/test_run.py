@@ -264,6 +264,17 @@ def test_no_action_places_pods(pumice: Command, actions: str) -> None:
     assert "warning: c.conf: actions: none of them gives nodes to pods that ask for something; add 'allocate'" in ran.err
 
 
+def test_pods_of_another_scheduler_wait(pumice: Command) -> None:
+    """Of a gang as of any other: nobody here places them."""
+    pods = job("a").replace("spec:\n", "spec:\n  schedulerName: volcno\n", 1)
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": pods})
+    (wait,) = json.loads(ran.out)["waiting"]
+    assert (ran.status, wait["job"], wait["reason"]) == (3, "default/a", "OtherScheduler")
+    says = "the schedulerName of its pods is 'volcno', which nobody here is; --scheduler-name volcno makes it ours"
+    assert wait["message"] == says
+    assert pumice("run", "f.yaml", *NODES, "--scheduler-name", "volcno").status == 0
+
+
 def test_a_job_that_was_given_up(pumice: Command) -> None:
     """Its pods are refused until its controller ends it: that is no success, and it is said what refused them."""
     quota = "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few, namespace: default}\nspec: {hard: {pods: 1}}\n"
@@ -281,9 +292,9 @@ def test_kinds_without_bearing_are_passed_over(pumice: Command) -> None:
 
 
 FOREIGN = """---
-apiVersion: v1
-kind: LimitRange
-metadata: {name: l}
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: r}
 ---
 apiVersion: kubeflow.org/v1
 kind: MPIJob
@@ -308,8 +319,8 @@ def test_kinds_that_nobody_plays_are_told(pumice: Command) -> None:
         "warning: f.yaml: document 4: Service s: 'Service' of 'serving.knative.dev/v1' is not played here, passed over"
         " (and 1 more of it)",
         "warning: f.yaml: document 3: MPIJob x/m: 'MPIJob' of 'kubeflow.org/v1' is not played here, passed over",
-        "warning: f.yaml: document 2: LimitRange l: 'LimitRange' of 'v1' is not played here, passed over:"
-        " its defaults and limits do not hold",
+        "warning: f.yaml: document 2: RuntimeClass r: 'RuntimeClass' of 'node.k8s.io/v1' is not played here, passed over:"
+        " its pods get no overhead and no node selector",
     ]
 
 

@@ -94,6 +94,12 @@ FILES = {
     "a key twice": Wrong(
         2, "kind: Job\nspec: {queue: a, queue: b}", "document 1: not YAML: key 'queue' is given twice (line 2, column 18)"
     ),
+    "a template of a chart": Wrong(
+        2,
+        "{{ if .Values.x }}\nkind: Job\n{{ end }}",
+        "document 1: not YAML: while constructing a mapping, found unhashable key (line 1, column 2); "
+        "if this is a template of a chart, give what comes of it: helm template CHART | pumice run -",
+    ),
     "a tab": Wrong(
         2,
         "kind:\n\tJob",
