@@ -47,22 +47,25 @@ class World:
 def worlds(draw: st.DrawFn) -> World:
     """Small nodes, mostly full, of several queues; gangs that run beyond their minimum, and gangs that wait."""
     objects: list[Json] = [priority_class("low", 10), priority_class("high", 100)]
-    rooms = {f"n{i}": draw(st.integers(2, 8)) for i in range(draw(st.integers(1, 4)))}
-    objects += [node(name).cpu(room).memory(f"{draw(st.integers(4, 16))}Gi") for name, room in rooms.items()]
+    rooms = {f"n{i}": draw(st.integers(3, 8)) for i in range(draw(st.integers(1, 3)))}
+    objects += [node(name).cpu(room).memory(f"{draw(st.integers(8, 16))}Gi") for name, room in rooms.items()]
     queues = draw(st.integers(1, 3))
     objects += [queue(f"q{i}").weight(draw(st.integers(1, 3))) for i in range(queues)]
-    for g in range(draw(st.integers(2, 6))):
-        size, cpu = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-        of = podgroup(f"g{g}").queue(f"q{draw(st.integers(0, queues - 1))}").priority(draw(st.sampled_from(["low", "high"])))
-        running = g % 2 == 0
-        objects.append(of.members(draw(st.integers(0, size))).phase("Running" if running else "Inqueue"))
+    running = draw(st.integers(1, 3))
+    for g in range(running + draw(st.integers(1, 3))):
+        runs = g < running
+        size, cpu = draw(st.integers(2, 6) if runs else st.integers(1, 3)), draw(st.integers(1, 2))
+        usual = ["low", "low", "high"] if runs else ["high", "high", "low"]
+        of = podgroup(f"g{g}").queue(f"q{draw(st.integers(0, queues - 1))}").priority(draw(st.sampled_from(usual)))
+        least = draw(st.integers(0, size // 2) if runs else st.integers(1, size))
+        objects.append(of.members(least).phase("Running" if runs else "Inqueue"))
         for i in range(size):
             member = task(f"g{g}-w-{i}", f"g{g}").cpu(cpu).memory("1Gi").priority(draw(st.integers(0, 2)))
-            home = next((name for name, room in rooms.items() if running and room >= cpu), "")
+            home = next((name for name, room in rooms.items() if runs and room >= cpu), "")
             if home:
                 rooms[home] -= cpu
                 member.on(home)
-            objects.append(member.preemptable(draw(st.booleans()) or running))
+            objects.append(member.preemptable(draw(st.sampled_from([True, True, False])) or runs))
     return World(tuple(objects), draw(st.sampled_from(["preempt", "reclaim", "allocate, preempt, reclaim"])), draw(st.booleans()))
 
 
