@@ -64,10 +64,15 @@ _VIEWS: dict[Kind, type[View]] = {
 
 
 def readable(kind: Kind, new: Json, old: Json | None = None) -> Json:
-    """The object as it can be read: in a built-in kind a null counts as not written, in a custom one where its schema says so.
+    """The object as it can be read: in metadata and in built-in kinds a null counts as not written, elsewhere in a custom
+    kind where its schema says so.
 
     What is shared with the stored object was read before. Raises BadRequest naming the field."""
-    if not is_custom(kind) and b"null" in msgspec.json.encode(new):
+    if is_custom(kind):
+        metadata = new.get("metadata")
+        if metadata and b"null" in msgspec.json.encode(metadata):
+            new = {**new, "metadata": _without_nulls(metadata)}
+    elif b"null" in msgspec.json.encode(new):
         new = _without_nulls(new)
     try:
         _read(kind, new, old)

@@ -152,6 +152,13 @@ def test_finalizers_are_names(cluster: Cluster, ns: str, kind: Kind, finalizers:
     assert fields_refused(cluster, kind, asked) == ([] if taken else [f"metadata.finalizers{'[0]' if kind == POD else ''}"])
 
 
+def test_a_null_in_the_metadata_counts_as_not_written(cluster: Cluster, ns: str) -> None:
+    asked = podgroup("g", ns)
+    asked["metadata"] |= dict.fromkeys(("uid", "generateName", "labels", "finalizers", "creationTimestamp"))
+    assert cluster.create(POD_GROUP, asked, dry_run=True)["metadata"]["name"] == "g"
+    assert fields_refused(cluster, POD_GROUP, {**asked, "metadata": {"namespace": ns, "name": None}}) == ["metadata.name"]
+
+
 def test_faults_of_the_metadata_do_not_hide_those_of_the_rest(cluster: Cluster, ns: str) -> None:
     asked = podgroup("A_B", ns).labels(a="b c").members(1)
     asked["spec"]["networkTopology"] = {"mode": "harsh"}
