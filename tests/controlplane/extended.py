@@ -33,7 +33,6 @@ from tests.controlplane.waiting import wait_until
 CONFIGURATION = Path(__file__).resolve().parents[2] / "manifests" / "kube-scheduler" / "configuration.yaml"
 EXTENDER = "vc-extender"
 GANGS, SIZE, ROOM = 40, 8, 15
-PATIENCE = 120.0
 
 
 @contextmanager
@@ -69,12 +68,12 @@ class Daemon:
         _install(plane)
         kubeconfig = by or plane.kubeconfig_of_service_account("volcano-system", "vc-extender")
         self._command = [sys.executable, "-c", "from extender.cli import main; main()", f"--kubeconfig={kubeconfig}",
-                         "--extender-only", f"--extender-address=127.0.0.1:{self.port}", "--leader-elect-lease-duration=3s",
-                         "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"]  # fmt: skip
+                         "--extender-only", f"--extender-address=127.0.0.1:{self.port}", "--leader-elect-lease-duration=10s",
+                         "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=500ms"]  # fmt: skip
 
     def start(self) -> None:
         self._plane.processes.start(EXTENDER, self._command)
-        wait_until(self._ready, "the extender to be ready", 30.0)
+        wait_until(self._ready, "the extender to be ready")
 
     def kill(self) -> None:
         self._plane.processes.end(EXTENDER, signal.SIGKILL)

@@ -24,6 +24,7 @@ from tests.controlplane.plane import Plane, start
 from tests.controlplane.waiting import wait_until
 
 MARK = "controlplane"
+_LONGEST = 1200  # seconds of one test: a dozen processes share the machine with it
 _PROGRAMS: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
 _HELM: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
 _PLANE: pytest.StashKey[Plane] = pytest.StashKey()
@@ -41,8 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(MARK)
         if item.get_closest_marker(MARK):
             item.add_marker(pytest.mark.xdist_group(MARK))
-            # A dozen processes share the machine with the tests: a wait that ran out is tried again, a fault fails each time.
-            item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_LONGEST))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -33,7 +33,7 @@ ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLER_MANAGER, SCHEDULER, KWOK = "kube-controller-manager", "kube-scheduler", "kwok"
 NOT_PLAYED = "test/not-played"  # label of nodes that kwok leaves alone
 _SERVICES = "10.96.0.0/16"
-_PATIENCE = 120.0  # seconds for a program to get ready
+_PATIENCE = 300.0  # seconds for a program to get ready
 _SHOWN = 4000  # characters of each log that a failure shows
 _CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

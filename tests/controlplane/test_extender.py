@@ -6,14 +6,11 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
-import pytest
-
 from extender.api.meta import DEPLOYMENT, NODE, POD, Key, key_of, uid_of
 from extender.cluster.kubernetes import KubernetesCluster
 from tests.controlplane.daemons import SCHEDULER, Daemons
 from tests.controlplane.extended import (
     GANGS,
-    PATIENCE,
     ROOM,
     SIZE,
     Bindings,
@@ -30,10 +27,9 @@ from tests.controlplane.extended import (
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import free_ports
 from tests.controlplane.proxy import FaultProxy, Refusal, Request
-from tests.controlplane.waiting import wait_until
+from tests.controlplane.waiting import PATIENCE, wait_until
 
 
-@pytest.mark.timeout(300)
 def test_gangs_start_whole_through_kube_scheduler(
     plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
 ) -> None:
@@ -43,13 +39,12 @@ def test_gangs_start_whole_through_kube_scheduler(
     with closing(bindings), nodes(kubernetes, "x", ROOM), extended(plane):
         create(kubernetes, namespace, GANGS)
         kubernetes.create(DEPLOYMENT, deployment(namespace, 2 * SIZE))
-        wait_until(lambda: bindings.members == GANGS * SIZE, "all gangs to be bound", PATIENCE)
-        wait_until(lambda: len(bindings.plain) >= 2 * SIZE, "the Deployment to be bound", PATIENCE)
+        wait_until(lambda: bindings.members == GANGS * SIZE, "all gangs to be bound")
+        wait_until(lambda: len(bindings.plain) >= 2 * SIZE, "the Deployment to be bound")
     assert (set(bindings.gangs.values()), bindings.overdrawn) == ({SIZE}, 0)
     assert all(len(nodes) == 1 for nodes in bindings.nodes.values())
 
 
-@pytest.mark.timeout(300)
 def test_what_breaks_in_the_middle_loses_nothing(
     plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
 ) -> None:
@@ -59,7 +54,7 @@ def test_what_breaks_in_the_middle_loses_nothing(
     daemon.start()
     with closing(bindings), closing(daemon), nodes(kubernetes, "y", 4) as names, kube_scheduler(plane, daemon.port):
         create(kubernetes, namespace, gangs)
-        wait_until(lambda: bindings.members >= SIZE, "the first gang to start", PATIENCE)
+        wait_until(lambda: bindings.members >= SIZE, "the first gang to start")
         daemon.kill()
         bound = [pod for pod in kubernetes.list(POD, namespace).objects if pod["spec"].get("nodeName")]
         wait_until(lambda: {uid_of(pod) for pod in bound} <= bindings.nodes.keys(), "the watch to show what was bound")
@@ -70,7 +65,7 @@ def test_what_breaks_in_the_middle_loses_nothing(
         g, i = key_of(waiting).name.removeprefix("g").split("-")
         kubernetes.create(POD, member(namespace, int(g), int(i)))
         daemon.start()
-        wait_until(lambda: bindings.members >= gangs * SIZE, "all gangs to be bound", PATIENCE)
+        wait_until(lambda: bindings.members >= gangs * SIZE, "all gangs to be bound")
     assert all(len(nodes) == 1 for nodes in bindings.nodes.values())
     assert bindings.overdrawn == 0
 
@@ -99,7 +94,6 @@ class StuckAfter:
         self._let_go.set()
 
 
-@pytest.mark.timeout(300)
 def test_a_gang_that_was_cut_off_amid_its_binds_is_completed(
     plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
 ) -> None:
@@ -116,7 +110,7 @@ def test_a_gang_that_was_cut_off_amid_its_binds_is_completed(
         daemon.start()
         with kube_scheduler(plane, daemon.port):
             create(kubernetes, namespace, 1)
-            wait_until(lambda: stuck.stuck.is_set() and bindings.members == 3, "three members to be bound", PATIENCE)
+            wait_until(lambda: stuck.stuck.is_set() and bindings.members == 3, "three members to be bound")
             daemon.kill()
             stuck.let_go()
             proxy.refuse = lambda _: None
@@ -124,11 +118,10 @@ def test_a_gang_that_was_cut_off_amid_its_binds_is_completed(
         wait_until(lambda: len(kubernetes.list(POD, namespace).objects) == 2 * SIZE, "the Deployment's pods")
         daemon.start()
         with kube_scheduler(plane, daemon.port):
-            wait_until(lambda: bindings.members == SIZE, "the gang to be whole", PATIENCE)
+            wait_until(lambda: bindings.members == SIZE, "the gang to be whole")
     assert (bindings.most, all(len(seen) == 1 for seen in bindings.nodes.values())) == (SIZE, True)
 
 
-@pytest.mark.timeout(300)
 def test_loop_and_kube_scheduler_share_the_nodes(
     plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
 ) -> None:
@@ -143,8 +136,8 @@ def test_loop_and_kube_scheduler_share_the_nodes(
         with kube_scheduler(plane, port):
             create(kubernetes, namespace, gangs, every=2)
             kubernetes.create(DEPLOYMENT, deployment(namespace, SIZE + 2))
-            wait_until(lambda: bindings.members == gangs * SIZE, "all gangs to be bound", PATIENCE)
-            wait_until(lambda: len(bindings.plain) >= SIZE + 2, "the Deployment to be bound", PATIENCE)
+            wait_until(lambda: bindings.members == gangs * SIZE, "all gangs to be bound")
+            wait_until(lambda: len(bindings.plain) >= SIZE + 2, "the Deployment to be bound")
         daemons.forget_all()
     assert (set(bindings.gangs.values()), bindings.most, bindings.overdrawn) == ({SIZE}, SIZE, 0)
     assert all(len(seen) == 1 for seen in bindings.nodes.values())

@@ -24,7 +24,6 @@ FAULTS = (Refusal(429, retry_after=1), Refusal(500), Refusal(500, reached=True))
 JOBS, SIZE, ENDING = 12, 5, 4  # ENDING of the jobs come to their end
 NODES = ("faults-1", "faults-2", "faults-3")
 ROOM = JOBS * SIZE // len(NODES)  # CPUs of a node: all jobs together fill them
-PATIENCE = 120.0
 
 
 def a_tenth_of_the_writes() -> Callable[[Request], Refusal | None]:
@@ -72,23 +71,23 @@ def test_everything_settles(
 ) -> None:  # fmt: skip
     """429 and 500 on a tenth of the writes, watches cut again and again, the API server killed and started anew."""
     ns = new_namespace()
-    wait_until(lambda: kubernetes.list(QUEUE, field_selector="metadata.name=default").objects, "the default queue", PATIENCE)
+    wait_until(lambda: kubernetes.list(QUEUE, field_selector="metadata.name=default").objects, "the default queue")
     for number in range(JOBS):
         kubernetes.create(JOB, job(ns, number))
         if number % 4 == 3:
-            wait_until(proxy.cut_watches, "watches to cut", PATIENCE)
+            wait_until(proxy.cut_watches, "watches to cut")
         if number == JOBS // 2:
-            wait_until(lambda: phases(kubernetes, ns)["Running"], "the first jobs to run", PATIENCE)
+            wait_until(lambda: phases(kubernetes, ns)["Running"], "the first jobs to run")
             plane.kill(API_SERVER)
             plane.restart(API_SERVER)
     wanted = {"Running": JOBS - ENDING, "Completed": ENDING}
-    wait_until(lambda: phases(kubernetes, ns) == wanted, "all jobs to run or to end", PATIENCE)
+    wait_until(lambda: phases(kubernetes, ns) == wanted, "all jobs to run or to end")
     proxy.cut_watches()
 
     def settled() -> list[str]:
         return [*wrong_pods(kubernetes, ns), *wrong_statuses(kubernetes, ns), *wrong_books(kubernetes, ns, daemons, tmp_path)]
 
-    wait_until(lambda: not settled(), "the books to be right", PATIENCE)
+    wait_until(lambda: not settled(), "the books to be right")
     assert proxy.refused > 10
     for name in (CONTROLLERS, SCHEDULER):
         assert "Traceback" not in daemons.says(name)

@@ -46,7 +46,7 @@ class Playing:
         return str(self.cluster.get(POD, Key(self.ns, name))["status"]["phase"])
 
     def becomes(self, name: str, phase: str) -> None:
-        wait_until(lambda: self.phase(name) == phase, f"{name} to be {phase}", patience=30)
+        wait_until(lambda: self.phase(name) == phase, f"{name} to be {phase}")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_pod_goes_at_once_when_it_is_deleted(playing: Playing) -> None:
     playing.bind("p")
     playing.becomes("p", "Running")
     playing.cluster.delete(POD, Key(playing.ns, "p"))
-    wait_until(lambda: not playing.cluster.list(POD, playing.ns).objects, "the pod to go", patience=30)
+    wait_until(lambda: not playing.cluster.list(POD, playing.ns).objects, "the pod to go")
 
 
 # --- the end of a run ---------------------------------------------------------------------------------------------------
@@ -109,8 +109,8 @@ def test_what_a_killed_run_leaves_behind_is_ended_and_its_folder_removed(tmp_pat
     folder.mkdir()
     ran = subprocess.run([sys.executable, "-c", LEAVES_ONE_BEHIND, str(folder)], cwd=PROJECT, text=True, capture_output=True)
     assert ran.returncode == -signal.SIGKILL, ran.stderr
-    wait_until(lambda: not is_running(int(ran.stdout)), "the program to end", patience=30)
-    wait_until(lambda: not folder.exists(), "its folder to go", patience=30)
+    wait_until(lambda: not is_running(int(ran.stdout)), "the program to end")
+    wait_until(lambda: not folder.exists(), "its folder to go")
 
 
 def is_running(pid: int) -> bool:

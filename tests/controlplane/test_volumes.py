@@ -31,7 +31,7 @@ def storage(kubernetes: KubernetesCluster) -> Iterator[None]:
     made: list[tuple[Kind, Json]] = [(NODE, node(name).cpu(9).memory("8Gi")) for name in NODES]
     made += [(STORAGE_CLASS, storage_class(BY_HAND, NO_PROVISIONER)), (STORAGE_CLASS, storage_class(MADE, "made.test"))]
     disks = [volume(name, size).of(BY_HAND).only_on("disk-2") for name, size in (("disk-a", "2Gi"), ("disk-b", "5Gi"))]
-    made += [(PV, disk.with_("spec.local", {"path": "/x"})) for disk in disks]
+    made += [(PV, disk.with_("spec.hostPath", {"path": "/x"})) for disk in disks]
     for kind, obj in made:
         kubernetes.create(kind, obj)
     yield

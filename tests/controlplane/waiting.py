@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-PATIENCE = 60.0  # seconds
+PATIENCE = 240.0  # seconds, as long as a very busy machine may need: only a test that fails waits for their end
 _STEP = 0.05
 
 

@@ -23,8 +23,8 @@ from tests.controlplane.processes import free_ports
 from tests.controlplane.waiting import wait_until
 
 BOTH = (SCHEDULER, CONTROLLERS)
-LEASE_SECONDS, RETRY_SECONDS = 3.0, 0.5
-QUICK = (f"--leader-elect-lease-duration={LEASE_SECONDS}s", "--leader-elect-renew-deadline=2s",
+LEASE_SECONDS, RETRY_SECONDS = 12.0, 0.5
+QUICK = (f"--leader-elect-lease-duration={LEASE_SECONDS}s", "--leader-elect-renew-deadline=10s",
          f"--leader-elect-retry-period={RETRY_SECONDS}s")  # fmt: skip
 BURST, CREATING, ROOM = 2000, 8, 500  # pods, at once, on one node
 
@@ -161,4 +161,5 @@ def test_a_killed_leader_is_followed(daemons: Daemons, kubernetes: KubernetesClu
     assert at_the_end < BURST, "the leader was to be killed before it is done"
     assert [on for on in seen.nodes.values() if len(on) != 1] == []
     assert max(Counter(on for each in seen.nodes.values() for on in each).values()) <= ROOM
-    assert (taken_over or 0) - (last_renewal or 0) < LEASE_SECONDS + RETRY_SECONDS * 2.2 + 1.0  # the second is the machine's
+    waited = (taken_over or 0) - (last_renewal or 0)
+    assert LEASE_SECONDS - 1.0 < waited < LEASE_SECONDS + RETRY_SECONDS * 2.2 + 5.0  # of which some are the machine's

@@ -29,7 +29,7 @@ from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.ctl.installing import CRD
 from extender.testing.builders import node, queue
 from tests.controlplane.plane import Plane, start
-from tests.controlplane.waiting import wait_until
+from tests.controlplane.waiting import PATIENCE, wait_until
 from tests.manifests.helm import AS_IN_BASE, Helm
 from tests.manifests.reading import CHART, MANIFESTS
 
@@ -37,9 +37,7 @@ SYSTEM = "volcano-system"
 PROGRAMS = {"volcano-scheduler", "volcano-controllers", "volcano-admission", "volcano-certs"}
 WEBHOOKS = (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
 RELEASE = ("volcano", "--namespace", SYSTEM)
-PATIENCE = 240  # seconds that a rollout may take: a dozen processes share the machine with the tests
-
-pytestmark = pytest.mark.timeout(4 * PATIENCE)
+LONG = f"--timeout={PATIENCE:.0f}s"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +62,7 @@ def helm_there(bare: Plane, cluster: KubernetesCluster, helm_program: Path, helm
     """What a test has installed with it goes with the test, however that ends."""
     helm = Helm(helm_program, helm_environ | {"KUBECONFIG": str(bare.kubeconfig)}, lambda: plight(cluster))
     yield helm
-    helm("uninstall", *RELEASE, "--ignore-not-found", "--wait", f"--timeout={PATIENCE}s")
+    helm("uninstall", *RELEASE, "--ignore-not-found", "--wait", LONG)
     forget_crds(cluster)
 
 
@@ -81,7 +79,7 @@ def kubectl(bare: Plane) -> Callable[..., str]:
 
 
 def test_helm_installs_upgrades_and_uninstalls(cluster: KubernetesCluster, helm_there: Helm) -> None:
-    chart = (str(CHART), "--set=fullnameOverride=volcano", "--wait=watcher", f"--timeout={PATIENCE}s")
+    chart = (str(CHART), "--set=fullnameOverride=volcano", "--wait=watcher", LONG)
     said = helm_there("install", *RELEASE, "--create-namespace", *chart)
     assert "STATUS: deployed" in said
     assert replicas(cluster) == dict.fromkeys(PROGRAMS - {"volcano-certs"}, 2) | {"volcano-certs": 1}
@@ -94,7 +92,7 @@ def test_helm_installs_upgrades_and_uninstalls(cluster: KubernetesCluster, helm_
     assert configurations(cluster) == {f"volcano-admission-service-jobs-{verb}" for verb in ("mutate", "validate")}
 
     cluster.create(QUEUE, queue("kept"))
-    helm_there("uninstall", *RELEASE, "--wait", f"--timeout={PATIENCE}s")
+    helm_there("uninstall", *RELEASE, "--wait", LONG)
     assert configurations(cluster) == set()
     assert cluster.list(DEPLOYMENT, SYSTEM).objects == []
     assert cluster.get(QUEUE, Key("", "kept"))  # CRDs stay, and what is of them
@@ -114,11 +112,11 @@ def test_kubectl_applies_and_deletes(cluster: KubernetesCluster, kubectl: Callab
     cluster.create(QUEUE, queue("theirs"))
     for _ in range(2):
         kubectl("apply", "-k", str(MANIFESTS))
-    wait_until(lambda: ready(cluster) == replicas(cluster), "the rollout", PATIENCE)
+    wait_until(lambda: ready(cluster) == replicas(cluster), "the rollout")
     assert replicas(cluster).keys() == PROGRAMS
     assert len(configurations(cluster)) == 11
 
-    kubectl("delete", "-k", str(MANIFESTS), "--ignore-not-found", f"--timeout={PATIENCE}s")
+    kubectl("delete", "-k", str(MANIFESTS), "--ignore-not-found", LONG)
     assert configurations(cluster) == set()
     assert cluster.list(CRD).objects == []
     assert cluster.list(POD, SYSTEM).objects == []
