@@ -54,6 +54,7 @@ EVENT = Kind("", "v1", "Event", "events", status_subresource=False)
 PVC = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 PV = Kind("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False)
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
+LIMIT_RANGE = Kind("", "v1", "LimitRange", "limitranges", status_subresource=False)
 SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts", status_subresource=False)
 REPLICATION_CONTROLLER = Kind("", "v1", "ReplicationController", "replicationcontrollers")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, False)
@@ -94,7 +95,7 @@ NODE_SHARD = Kind("shard.volcano.sh", "v1alpha1", "NodeShard", "nodeshards", nam
 COLOCATION = Kind("config.volcano.sh", "v1alpha1", "ColocationConfiguration", "colocationconfigurations")
 
 KINDS: tuple[Kind, ...] = (
-    POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, PVC, PV, RESOURCE_QUOTA, SERVICE_ACCOUNT,
+    POD, NODE, NAMESPACE, SERVICE, CONFIG_MAP, SECRET, EVENT, PVC, PV, RESOURCE_QUOTA, LIMIT_RANGE, SERVICE_ACCOUNT,
     REPLICATION_CONTROLLER, PRIORITY_CLASS, PDB, NETWORK_POLICY, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, DAEMON_SET,
     BATCH_JOB, BATCH_CRON_JOB, STORAGE_CLASS, CSI_NODE, CSI_DRIVER, CSI_STORAGE_CAPACITY,
     VOLUME_ATTACHMENT, RESOURCE_CLAIM,

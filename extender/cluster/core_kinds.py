@@ -14,6 +14,7 @@ from extender.api.meta import (
     BATCH_JOB,
     DAEMON_SET,
     DEPLOYMENT,
+    LIMIT_RANGE,
     NAMESPACE,
     NODE,
     PDB,
@@ -29,7 +30,7 @@ from extender.api.meta import (
     Kind,
     annotations_of,
 )
-from extender.cluster import pod_rules, refusals, schema
+from extender.cluster import limits, pod_rules, refusals, schema
 from extender.cluster.metadata import is_custom
 from extender.cluster.rules import table
 from extender.cluster.rules.policy import SYSTEM_CLASSES
@@ -153,6 +154,7 @@ _DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
     PV: _spec,
     PDB: _spec,
     PVC: lambda new: _spec(new, volumeMode="Filesystem"),
+    LIMIT_RANGE: limits.with_defaults,
 }  # fmt: skip
 
 

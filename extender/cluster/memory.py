@@ -18,6 +18,7 @@ from extender.api.errors import BadRequest, Denied, Invalid
 from extender.api.meta import (
     EVENT,
     KINDS,
+    LIMIT_RANGE,
     NAMESPACE,
     PDB,
     POD,
@@ -33,7 +34,7 @@ from extender.api.meta import (
     kind_of,
 )
 from extender.api.pod import DISRUPTION_TARGET
-from extender.cluster import core_kinds, metadata, pod_rules, refusals
+from extender.cluster import core_kinds, limits, metadata, pod_rules, refusals
 from extender.cluster.budgets import Budgets, check_eviction
 from extender.cluster.clock import Clock
 from extender.cluster.garbage import collect
@@ -134,11 +135,14 @@ class MemoryCluster:
             core_kinds.drop_status(kind, new)
             if kind == PVC:
                 new = core_kinds.admitted_claim(new, self._stores[STORAGE_CLASS].select("", None))
+            elif kind == POD:
+                new = limits.with_limits(new, self._limit_ranges(new))
             new = self._admitted("CREATE", kind, new, None, dry_run)
             self._give_name(store, new)
             key = key_of(new)
             _check_new(kind, new, lambda named: core_kinds.check(kind, named, None))
             self._validated("CREATE", kind, key, new, None, dry_run)
+            limits.check(kind, new, self._limit_ranges(new))
             self._quotas.admit(kind, new)
             if store.get(key) is not None:
                 raise refusals.already_exists(kind, key.name)
@@ -366,6 +370,9 @@ class MemoryCluster:
             name = place["metadata"]["name"]
             why = f"unable to create new content in namespace {name} because it is being terminated"
             raise refusals.forbidden(kind, new["metadata"].get("name", ""), why)
+
+    def _limit_ranges(self, new: Json) -> Sequence[Json]:
+        return self._stores[LIMIT_RANGE].select(new["metadata"].get("namespace", ""), None)
 
     def _priority_classes(self) -> Sequence[Json]:
         return self._stores[PRIORITY_CLASS].select("", None)

@@ -17,7 +17,7 @@ from extender.ctl.found import Found, Refused
 _FIRST: tuple[tuple[Kind, ...], ...] = (
     (meta.NAMESPACE,),
     (meta.PRIORITY_CLASS, meta.STORAGE_CLASS, meta.CSI_DRIVER),
-    (meta.QUEUE,),
+    (meta.QUEUE, meta.LIMIT_RANGE),
     (meta.NODE, meta.CSI_NODE, meta.NUMATOPOLOGY, meta.NODE_SHARD, meta.COLOCATION, meta.PV),
     (meta.HYPER_NODE,),
     (meta.RESOURCE_QUOTA, meta.CONFIG_MAP, meta.SECRET, meta.SERVICE_ACCOUNT, meta.SERVICE, meta.NETWORK_POLICY, meta.PVC),

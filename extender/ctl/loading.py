@@ -26,7 +26,7 @@ _PASSED_OVER = frozenset({
 })  # fmt: skip
 _PASSED_GROUPS = ("k8s.io", "apps", "autoscaling", "extensions", "v1")
 # Kinds of Kubernetes that do have a bearing, and what is missed without them.
-_MISSED = {"LimitRange": "its defaults and limits do not hold", "RuntimeClass": "its pods get no overhead and no node selector"}
+_MISSED = {"RuntimeClass": "its pods get no overhead and no node selector"}
 _GROUPS = frozenset(kind.api_version.rpartition("/")[0] for kind in KINDS)
 _ALIKE = 0.85  # groups as near as this are slips of the pen
 

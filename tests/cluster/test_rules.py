@@ -32,6 +32,7 @@ VALID: dict[Kind, Json] = {
     meta.PRIORITY_CLASS: {"value": 10},
     meta.PDB: {"spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}},
     meta.RESOURCE_QUOTA: {"spec": {"hard": {"pods": "3"}}},
+    meta.LIMIT_RANGE: {"spec": {"limits": [{"type": "Container", "max": {"cpu": "4"}, "default": {"cpu": "1"}}]}},
     meta.PVC: {"spec": _CLAIM},
     meta.PV: {"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}},
     meta.STORAGE_CLASS: {"provisioner": "example.com/disk"},
@@ -109,6 +110,8 @@ REFUSED: dict[str, tuple[Kind, str, Any, str]] = {
     "a quota on nothing": (meta.RESOURCE_QUOTA, "spec.hard", {"gpus": "1"}, "spec.hard"),
     "a scope that there is not": (meta.RESOURCE_QUOTA, "spec.scopes", ["Weekend"], "spec.scopes"),
     "a resource beyond its scope": (meta.RESOURCE_QUOTA, "spec", {"hard": {"cpu": "1"}, "scopes": ["BestEffort"]}, "spec.scopes"),
+    "a default above the maximum": (meta.LIMIT_RANGE, "spec.limits.0.default.cpu", "8", "spec.limits[0].default[cpu]"),
+    "defaults of whole pods": (meta.LIMIT_RANGE, "spec.limits.0.type", "Pod", "spec.limits[0].default"),
     "a mode that there is not": (meta.PVC, "spec.accessModes", ["Sometimes"], "spec.accessModes"),
     "a claim of nothing": (meta.PVC, "spec.resources", {}, "spec.resources"),
     "a volume of nothing": (meta.PV, "spec.capacity", {"storage": "0"}, "spec.capacity"),
@@ -127,9 +130,9 @@ def _object(kind: Kind, ns: str) -> Json:
 
 
 def _write(obj: Any, path: str, value: Any) -> None:
-    *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    *way, last = path.split(".")
     for step in way:
-        obj = obj[step] if isinstance(obj, list) else obj.setdefault(step, {})
+        obj = obj[int(step)] if isinstance(obj, list) else obj.setdefault(step, {})
     obj[last] = value
 
 
