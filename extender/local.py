@@ -24,6 +24,7 @@ from extender.api.meta import KINDS, QUEUE, Json, Key, Kind, Time, key_of, kind_
 from extender.api.operations import Evict
 from extender.cluster.apply import apply
 from extender.cluster.clock import Clock, VirtualClock
+from extender.cluster.first_queues import first_queues
 from extender.cluster.kubelet import Kubelet
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.pod_history import PodHistory, PodSpan
@@ -200,10 +201,7 @@ class Local:
     def _ensure_queues(self) -> None:
         """root and default are always there."""
         there = {key_of(obj).name for obj in self.cluster.list(QUEUE).objects}
-        for name in (queue.ROOT, queue.DEFAULT):
-            if name not in there:
-                self.cluster.load([{"apiVersion": QUEUE.api_version, "kind": QUEUE.name, "metadata": {"name": name},
-                                    "spec": {"weight": 1, "reclaimable": name != queue.ROOT}}])  # fmt: skip
+        self.cluster.load(wanted for wanted in first_queues() if key_of(wanted).name not in there)
 
     def open_queues(self) -> None:
         """A queue without a state becomes Open: by the queue controller, or by us where there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from extender.api.checks import Faults
 from extender.api.errors import Fault
 from extender.api.meta import Json
+from extender.api.queue import OPEN
 from webhook.view import ClusterView
 
 
@@ -15,8 +16,8 @@ def open_queue_faults(name: str, cluster: ClusterView, path: str) -> Faults:
         yield Fault(path, f"queue '{name}' not found; create it or name another")
         return
     state = queue.get("status", {}).get("state", "")
-    if state != "Open":
-        yield Fault(path, f"queue '{name}' is {state or 'without a state'}, only an Open queue takes work")
+    if state != OPEN:
+        yield Fault(path, f"queue '{name}' is {state or 'without a state'}, only an {OPEN} queue takes work")
 
 
 def topology_faults(topology: Json, path: str) -> Faults:

@@ -21,7 +21,7 @@ from extender.core.axis import IntR
 from extender.core.shapes import Shape
 
 K = TypeVar("K")
-_FIRST = 64  # rows a table starts with
+_FIRST, _WIDTH = 64, 3  # rows and resources a table starts with
 
 
 def _longer(array: NDArray[Any], rows: int) -> NDArray[Any]:
@@ -70,9 +70,9 @@ class NodeTable(_Table[str]):
 
     COLUMNS = ("exists", "allocatable", "used", "releasing", "nonzero")
 
-    def __init__(self, width: int = 3) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.width = width
+        self.width = width = _WIDTH
         self.name: list[str] = []
         self.node: list[Node | None] = []
         self.tasks: list[dict[int, None]] = []  # tasks on it that have not ended, in order of arrival
@@ -184,9 +184,9 @@ class JobTable(_Table[Key]):
     )  # fmt: skip
     OF_GROUP = ("min_available", "min_resources", "priority", "phase", "created", "shown", "shows_scheduled")
 
-    def __init__(self, width: int = 3) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.width = width
+        self.width = width = _WIDTH
         self.key: list[Key | None] = []
         self.group: list[PodGroup | None] = []
         self.queue: list[str] = []

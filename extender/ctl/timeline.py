@@ -36,6 +36,7 @@ _TALLEST, _LOWEST = 12.0, 1.6  # inches for all nodes
 _LANE = 0.05  # inches that a pod should get
 _SOLID, _SOLID_OF_MANY = 0.72, 0.9  # of a node's band
 _THIN = 4.0  # points; lower lanes of one gang are drawn as one bar
+_LONGEST_NAME = 34  # characters of a job in the legend
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,5 +289,5 @@ def _tidy(axes: Any) -> None:
     axes.set_axisbelow(True)
 
 
-def _cut(text: str, longest: int = 34) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
