@@ -5,7 +5,7 @@ plugin/pkg/admission/priority."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,9 +13,10 @@ import msgspec
 
 from extender.api import labels
 from extender.api.decode import decode
-from extender.api.errors import Fault, InvalidObject
+from extender.api.errors import Fault, InvalidObject, nearest
 from extender.api.meta import POD, Json
-from extender.api.pod import ENDED
+from extender.api.pod import ENDED, PHASES
+from extender.api.pod_template.annotations import known_annotation_faults
 from extender.api.pod_template.pod import pod_spec_faults
 from extender.api.shapes import POD_SPEC
 from extender.cluster import refusals
@@ -137,12 +138,22 @@ def _set_priority(meta: Json, spec: Json, priority_classes: Callable[[], Sequenc
 def faults(new: Json, old: Json | None) -> list[Fault]:
     """Everything that is wrong with a new pod or a change of one."""
     if old is None:
-        return list(_judged(msgspec.json.encode(new.get("spec") or {})))
+        spec = new.get("spec") or {}
+        annotations = new["metadata"].get("annotations") or {}
+        known = known_annotation_faults({"metadata": {"annotations": annotations}, "spec": spec}, "")
+        return [*_judged(msgspec.json.encode(spec)), *known]
     if new["spec"] is old["spec"] or new["spec"] == old["spec"]:
         return []
     if _fixed(new["spec"], old["spec"]) != _fixed(old["spec"], new["spec"]):
         return [Fault("spec", _FORBIDDEN_UPDATE)]
     return [*_gate_faults(new["spec"], old["spec"]), *_toleration_faults(new["spec"], old["spec"])]
+
+
+def found_faults(pod: Json) -> list[Fault]:
+    """What no API server has of a pod that it has taken, its phase included; annotations were judged by others, if at all."""
+    phase = pod["status"]["phase"]
+    wrong = [] if phase in PHASES else [Fault("status.phase", f"'{phase}' is no phase of a pod{nearest(phase, PHASES)}")]
+    return [*_judged(msgspec.json.encode(pod.get("spec") or {})), *wrong]
 
 
 def _fixed(spec: Json, other: Json) -> Json:
@@ -177,7 +188,16 @@ def _judged(spec: bytes) -> tuple[Fault, ...]:
     read, unreadable = decode(msgspec.json.decode(spec), POD_SPEC, "spec")
     if unreadable:
         raise InvalidObject(unreadable[0].message, path=unreadable[0].path)
-    return tuple(pod_spec_faults(read, "spec"))
+    return (*pod_spec_faults(read, "spec"), *_image_faults(read))
+
+
+def _image_faults(spec: Json) -> Iterator[Fault]:
+    """Asked of pods only, not of templates."""
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field, ())):
+            image = container.get("image", "")
+            if image != image.strip():
+                yield Fault(f"spec.{field}[{index}].image", f"'{image}' must not begin or end with white space")
 
 
 # --- binding and going away -------------------------------------------------------------------------------------------

@@ -99,6 +99,10 @@ def container(**fields: object) -> Callable[[PodBuilder], None]:
     return change
 
 
+def annotated(name: str, value: str) -> Callable[[PodBuilder], None]:
+    return lambda asked: asked["metadata"].setdefault("annotations", {}).update({name: value})
+
+
 def twin(asked: PodBuilder) -> None:
     asked["spec"]["containers"] *= 2
 
@@ -109,6 +113,10 @@ FAULTS: dict[str, tuple[Callable[[PodBuilder], None], str]] = {
     "container name in upper case": (container(name="Main"), "spec.containers[0].name"),
     "two containers of one name": (twin, "spec.containers[1].name"),
     "no image": (container(image=""), "spec.containers[0].image"),
+    "white space around the image": (container(image="app "), "spec.containers[0].image"),
+    "mirror without a node": (annotated("kubernetes.io/config.mirror", ""), "metadata.annotations"),
+    "seccomp profile that is none": (annotated("seccomp.security.alpha.kubernetes.io/pod", "bad"), "metadata.annotations"),
+    "cost of deletion that is no number": (annotated("controller.kubernetes.io/pod-deletion-cost", "x"), "metadata.annotations"),
     "negative": (container(resources={"requests": {"cpu": "-1"}}), "spec.containers[0].resources.requests.cpu"),
     "above its limit": (
         container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}), "spec.containers[0].resources.requests"

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from extender.api.checks import Faults, inner_path
-from extender.api.decode import ListOf, decode
+from extender.api.decode import ListOf, child, decode
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.api.pod_template.placement import toleration_faults
 from extender.api.shapes import TOLERATION
 
+_DOMAIN = "kubernetes.io/"  # all of them have it
 _MIRROR = "kubernetes.io/config.mirror"
 _TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -34,9 +35,11 @@ _TOLERATION_FIELDS = {name.lower(): name for name in TOLERATION}
 
 
 def known_annotation_faults(template: Json, path: str) -> Faults:
-    """`path`: of the pod or its template."""
+    """`path`: of the template, "" for a pod by itself."""
     spec, annotations = template.get("spec", {}), template.get("metadata", {}).get("annotations", {})
-    at = f"{path}.metadata.annotations"
+    if not any(_DOMAIN in key for key in annotations):
+        return
+    at = child(path, "metadata.annotations")
     if _MIRROR in annotations and not spec.get("nodeName"):
         yield Fault(f"{at}[{_MIRROR}]", "a mirror pod has its node already: set spec.nodeName or take the annotation away")
     yield from _toleration_faults(annotations.get(_TOLERATIONS, ""), f"{at}[{_TOLERATIONS}]")
@@ -94,7 +97,7 @@ def _disagreements(spec: Json, annotations: Mapping[str, str], path: str) -> Fau
     """Whoever gives a profile by a field and by an annotation must give the same."""
     of_pod = spec.get("securityContext", {})
     if _SECCOMP_OF_POD in annotations:
-        at = f"{path}.spec.securityContext.seccompProfile"
+        at = child(path, "spec.securityContext.seccompProfile")
         yield from _disagreement(annotations[_SECCOMP_OF_POD], of_pod.get("seccompProfile", {}), _SECCOMP_PROFILES, at)
     for where, container in _containers(spec, path):
         own, at, name = container.get("securityContext", {}), f"{where}.securityContext", container.get("name", "")
@@ -118,4 +121,4 @@ def _disagreement(annotation: str, profile: Json, known: Profiles, path: str) ->
 def _containers(spec: Json, path: str) -> Iterator[tuple[str, Json]]:
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for index, container in enumerate(spec.get(kind, [])):
-            yield f"{path}.spec.{kind}[{index}]", container
+            yield child(path, f"spec.{kind}[{index}]"), container
