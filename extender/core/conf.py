@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from reprlib import repr as short
 from typing import Any, Protocol
 
 import yaml
 
 from extender.api.errors import ConfError, nearest
 from extender.api.meta import Kind
-from extender.api.yaml_text import first_document
+from extender.api.yaml_text import first_document, repeated_keys, words
 from extender.core.extension_points import SWITCHES
 from extender.core.plugin import Arguments, Plugin
 
@@ -130,11 +131,15 @@ def load(
     `switch_default` replaces the default of every switch that is not written. Raises ConfError with every mistake."""
     try:
         document = first_document(text)  # as upstream: what follows a `...` is not read
+        twice = list(repeated_keys(text))
     except yaml.YAMLError as error:
-        raise ConfError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
+        raise ConfError(f"{source}: not YAML: {words(error)}") from None
     if not isinstance(document, dict):
         raise ConfError(f"{source}: must be a map with 'actions' and 'tiers'")
+    if "kind" in document and "actions" not in document:
+        raise ConfError(f"{source}: this is a manifest (kind: {document['kind']}), and no scheduler.conf")
     reader = _Reader(source, plugins, actions, later, switch_default)
+    reader.warnings += [f"{path}: is given twice; the last counts" for path in twice]
     conf = reader.read(document, shard, random_ties)
     if reader.errors:
         raise ConfError("\n".join(f"{source}: {error}" for error in reader.errors))
@@ -158,7 +163,9 @@ class _Reader:
 
     def read(self, document: dict[str, Any], shard: Shard | None, random_ties: bool) -> Conf:
         for key in document:
-            if key not in _TOP:
+            if key == "plugins":
+                self.errors.append("plugins: stands within a tier: write 'tiers: [{plugins: [...]}]'")
+            elif key not in _TOP:
                 self.errors.append(f"{key}: unknown key{nearest(str(key), _TOP)}")
         arguments = self._action_arguments(document.get("configurations") or [])
         conf = Conf(
@@ -174,6 +181,8 @@ class _Reader:
         """What upstream accepts without a word, and nobody can mean."""
         if not conf.places:
             yield "actions: none of them gives nodes to pods that ask for something; add 'allocate'"
+        if {"proportion", "capacity"} <= self.first_at.keys():
+            yield "tiers: proportion and capacity both say what a queue deserves; leave out one of them"
         if not self.first_at:
             yield "tiers: no plugins: gangs are not kept whole, queues do not share; docs/configuration.md has some to start with"
 
@@ -181,7 +190,7 @@ class _Reader:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.errors.append(f"{path}: must be a list, not {value!r}")
+            self.errors.append(f"{path}: must be a list, not {short(value)}")
             return []
         return value
 
@@ -189,7 +198,7 @@ class _Reader:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.errors.append(f"{path}: must be a map, not {value!r}")
+            self.errors.append(f"{path}: must be a map, not {short(value)}")
             return {}
         return value
 
@@ -202,6 +211,8 @@ class _Reader:
             name, path = entry["name"], f"configurations[{i}]"
             if name not in self.actions and name not in self.later:
                 self.warnings.append(f"{path}.name: there is no action '{name}'{nearest(name, self.actions)}")
+            if name in found:
+                self.warnings.append(f"{path}.name: '{name}' stands above already; the first counts")
             found.setdefault(name, self._map(entry.get("arguments"), f"{path}.arguments"))
         return found
 
@@ -221,6 +232,10 @@ class _Reader:
                 self._unread(args)
             elif name in self.later:
                 self.warnings.append(f"actions: action '{name}' is not available in this version and is skipped")
+            elif not name:
+                self.errors.append("actions: a name is missing: they are parted by single commas, as in 'enqueue, allocate'")
+            elif {*name.split()} <= {*self.actions, *self.later}:
+                self.errors.append(f"actions: '{name}': part the names by commas: '{', '.join(name.split())}'")
             else:
                 self.errors.append(f"actions: unknown action '{name}'{nearest(name, self.actions)}")
         return tuple(entries)
@@ -230,7 +245,11 @@ class _Reader:
             self.errors.append(f"{path}: must be a map with 'plugins'")
             return ()
         for key in tier:
-            if key != "plugins":
+            if key == "name":
+                self.errors.append(
+                    f"{path}.name: a tier has no name, its plugins have: write '- plugins: [{{name: {tier[key]}}}]'"
+                )
+            elif key != "plugins":
                 self.errors.append(f"{path}.{key}: unknown key{nearest(str(key), ['plugins'])}")
         listed = self._list(tier.get("plugins"), f"{path}.plugins")
         entries = [self._plugin(entry, f"{path}.plugins[{i}]") for i, entry in enumerate(listed)]
@@ -241,6 +260,9 @@ class _Reader:
         return tuple(tier_of)
 
     def _plugin(self, entry: Any, path: str) -> PluginEntry | None:
+        if isinstance(entry, str):
+            self.errors.append(f"{path}: write 'name: {entry}'")
+            return None
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             self.errors.append(f"{path}.name: must be the name of a plugin")
             return None
@@ -253,10 +275,12 @@ class _Reader:
         for key, value in entry.items():
             if key in ("name", "arguments"):
                 continue
-            if key not in SWITCHES:
+            if key not in SWITCHES and "." in str(key):
+                self.errors.append(f"{path}.{key}: what a plugin takes stands in its 'arguments'")
+            elif key not in SWITCHES:
                 self.errors.append(f"{path}.{key}: unknown key{nearest(str(key), [*SWITCHES, 'arguments'])}")
             elif not isinstance(value, bool):
-                self.errors.append(f"{path}.{key}: must be true or false, not {value!r}")
+                self.errors.append(f"{path}.{key}: must be true or false, not {short(value)}")
             else:
                 switches[key] = value
         if name not in self.plugins:

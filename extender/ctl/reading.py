@@ -13,7 +13,7 @@ import orjson
 import yaml
 
 from extender.api.errors import UsageError
-from extender.api.yaml_text import CONSTRUCTORS_FAIL_WITH
+from extender.api.yaml_text import CONSTRUCTORS_FAIL_WITH, words
 
 STDIN = "-"
 _TEMPLATE = "; if this is a template of a chart, give what comes of it: helm template CHART | pumice run -"
@@ -126,18 +126,8 @@ def _read_yaml(source: str, text: str) -> Iterator[tuple[int, object]]:
             number += 1
     except yaml.YAMLError as error:
         rendered = _TEMPLATE if "{{" in text else ""
-        raise UsageError(f"{source}: document {number}: not YAML: {_words(error)}{rendered}") from None
+        raise UsageError(f"{source}: document {number}: not YAML: {words(error)}{rendered}") from None
     except CONSTRUCTORS_FAIL_WITH as error:
         raise UsageError(f"{source}: document {number}: not YAML: {error}") from None
     finally:
         loader.dispose()
-
-
-def _words(error: yaml.YAMLError) -> str:
-    """PyYAML's message in one line."""
-    if not isinstance(error, yaml.MarkedYAMLError):
-        return " ".join(str(error).split())
-    parts = [part for part in (error.context, error.problem) if part]
-    mark = error.problem_mark or error.context_mark
-    where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-    return ", ".join(parts).replace("\n", " ") + where

@@ -52,7 +52,10 @@ MISTAKES = {
         "actions: !!bool perhaps",
         "scheduler.conf: not YAML: a value is not what its form or tag says: ",
     ),
-    "not YAML": ("actions: [", "scheduler.conf: not YAML: while parsing a flow node did not find expected node content in"),
+    "not YAML": (
+        "actions: [",
+        "scheduler.conf: not YAML: while parsing a flow node, did not find expected node content (line 2, column 1)",
+    ),
     "metrics that are no map": (GOOD + "\nmetrics: [1]", "scheduler.conf: metrics: must be a map, not [1]"),
     "arguments of an action that are no map": (
         GOOD + "\nconfigurations: [{name: allocate, arguments: [1]}]",
@@ -62,6 +65,25 @@ MISTAKES = {
         GOOD.replace("name: gang", "name: overcommit, arguments: {overcommit-factor: .nan}"),
         "tiers[0].plugins[0].arguments.overcommit-factor: must be at least 1, not nan",
     ),
+    "a comma too many": (
+        GOOD.replace("allocate", "allocate,"),
+        "actions: a name is missing: they are parted by single commas, as in 'enqueue, allocate'",
+    ),
+    "no commas": (GOOD.replace(", ", " ", 1), "actions: 'enqueue allocate': part the names by commas: 'enqueue, allocate'"),
+    "plugins without a tier": (
+        'actions: "allocate"\nplugins: [{name: gang}]',
+        "scheduler.conf: plugins: stands within a tier: write 'tiers: [{plugins: [...]}]'",
+    ),
+    "a tier that is a plugin": (
+        'actions: "allocate"\ntiers: [{name: gang}]',
+        "tiers[0].name: a tier has no name, its plugins have: write '- plugins: [{name: gang}]'",
+    ),
+    "a name alone": (GOOD.replace("{name: gang}", "gang"), "scheduler.conf: tiers[0].plugins[0]: write 'name: gang'"),
+    "an argument beside the name": (
+        GOOD.replace("name: gang", "name: binpack, binpack.cpu: 3"),
+        "tiers[0].plugins[0].binpack.cpu: what a plugin takes stands in its 'arguments'",
+    ),
+    "a manifest": ("kind: Job\nspec: {}", "scheduler.conf: this is a manifest (kind: Job), and no scheduler.conf"),
     "not a map": ("- a", "must be a map with 'actions' and 'tiers'"),
 }
 
@@ -71,6 +93,20 @@ def test_a_mistake_is_told_with_its_path(text: str, message: str) -> None:
     with pytest.raises(ConfError) as told:
         conf.load(text, PLUGINS, ACTIONS)
     assert message in str(told.value)
+
+
+ALIASES = {
+    "of an alias within itself": "a: &a [*a]",
+    "of a billion laughs": "a: &a [x, x]\n"
+    + "".join(f"b{i}: &b{i} [{'*a, ' * 9 if i == 0 else f'*b{i - 1}, ' * 9}]\n" for i in range(20))
+    + 'actions: "allocate"\nmetrics: *b19\ntiers: [{plugins: [{name: binpack, arguments: {binpack.weight: *b19}}]}]',
+}
+
+
+@pytest.mark.parametrize("text", ALIASES.values(), ids=ALIASES)
+def test_no_end_of_aliases_is_no_end_of_work(text: str) -> None:
+    with pytest.raises(ConfError, match="a: unknown key"):
+        conf.load(text, PLUGINS, ACTIONS)
 
 
 def test_every_mistake_is_told_at_once() -> None:
@@ -101,6 +137,19 @@ WARNINGS = {
     "a plugin twice": (
         GOOD.replace("}]}]", "}]}, {plugins: [{name: drf}, {name: gang}]}]"),
         "tiers[1].plugins[1].name: 'gang' stands in tiers[0].plugins[0] already; both take part, points count twice",
+    ),
+    "a key twice": (GOOD + '\nactions: "allocate"', "actions: is given twice; the last counts"),
+    "a switch twice": (
+        GOOD.replace("gang", "gang, enableJobOrder: true, enableJobOrder: false"),
+        "tiers[0].plugins[0].enableJobOrder: is given twice; the last counts",
+    ),
+    "arguments of an action twice": (
+        GOOD + "\nconfigurations: [{name: allocate}, {name: allocate}]",
+        "configurations[1].name: 'allocate' stands above already; the first counts",
+    ),
+    "two that divide the cluster": (
+        GOOD.replace("gang", "capacity}, {name: proportion"),
+        "tiers: proportion and capacity both say what a queue deserves; leave out one of them",
     ),
     "no plugins": (
         'actions: "allocate"\ntiers: []',
