@@ -13,6 +13,9 @@ from extender.core.axis import IntR
 from extender.core.plugin import TaskClass
 from extender.core.reasons import FitErrors
 from extender.core.session import Session
+from extender.core.volumes.needed import ALL, needed
+from extender.core.volumes.restrictions import IN_USE
+from extender.core.volumes.stock import Stock
 
 
 def too_large(ssn: Session, cls: TaskClass) -> str:
@@ -42,6 +45,21 @@ def gang_too_large(ssn: Session, job: int) -> str:
         most = _most(ssn, cls) if needed > 1 else needed
         if needed > most:
             return f"even an empty cluster has room for {most} of the {needed} that must run at once"
+    return _claim_of_one(ssn, job, minimum)
+
+
+def _claim_of_one(ssn: Session, job: int, minimum: int) -> str:
+    """Of pods that mount a claim of the mode ReadWriteOncePod one runs at a time; looked at where one was refused for that."""
+    if not any(IN_USE in ssn.fit_errors[task].counts for task in ssn.jobs.tasks[job] if task in ssn.fit_errors):
+        return ""
+    stock = Stock(ssn.snapshot)
+    living = (ssn.snapshot.tasks.pod[t] for t in ssn.jobs.tasks[job] if ssn.task_status[t] not in st.ENDED_SET)
+    members = [needed(pod, stock, ALL).exclusive for pod in living if pod is not None]
+    ended = int(ssn.job_counts[job][st.SUCCEEDED])
+    for claim, users in Counter(claim for claims in members for claim in claims).items():
+        at_once = minimum - ended - (len(members) - users)
+        if at_once > 1:
+            return f"claim {claim.name} is for one pod at a time (ReadWriteOncePod), {at_once} that mount it must run at once"
     return ""
 
 

@@ -21,6 +21,7 @@ from extender.core.mirror import Mirror
 from extender.core.reasons import Reason
 from extender.core.scheduling import Result, schedule
 from extender.core.snapshot import Snapshot
+from extender.core.volumes import restrictions
 from extender.plugins import PLUGINS
 from extender.testing.builders import Built, node, podgroup, priority_class, queue, task
 from extender.testing.storage import (
@@ -275,6 +276,20 @@ def test_one_pod_at_a_time() -> None:
     assert "1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod" in str(
         session(node("n1").cpu(4), *own, mounts(task("u", "other").on("n1"), "d"), *one_pod("d")).waiting[0].message
     )
+
+
+def test_a_gang_that_shares_what_is_for_one_pod() -> None:
+    """Two of it can never run at once; one that may run alone, or beside others, waits for its turn."""
+    own = [claim("d").modes("ReadWriteOncePod").bound_to("a"), volume("a")]
+    both, alone = (session(*TWO_NODES, *own, *workers(2, least, "d")).waiting[0] for least in (2, 1))
+    assert (both.reason, alone.reason) == (Reason.NEVER_FITS, Reason.NODES_REFUSE)
+    assert "claim d is for one pod at a time (ReadWriteOncePod), 2 that mount it must run at once; " in both.message
+
+
+def test_nodes_that_the_claim_of_another_does_not_reach_are_counted_once() -> None:
+    """A volume made on demand is promised to the first of the gang, on its node."""
+    wait = session(*TWO_NODES, storage_class("z"), claim("d").of("z").modes("ReadWriteOncePod"), *workers(2, 2, "d")).waiting[0]
+    assert wait.numbers["causes"] == {restrictions.IN_USE: 2}
 
 
 _AMAZON = {"awsElasticBlockStore": {"volumeID": "a", "readOnly": True}}

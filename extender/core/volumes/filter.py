@@ -161,7 +161,7 @@ class VolumeFilter:
         if known.users is not None and known.users.counts[1:].any():
             others = ~disk if disk is not None else np.ones(len(self._snapshot.nodes), dtype=bool)
             yield Objection(RESTRICTIONS, restrictions.IN_USE, others, unresolvable=False)
-        if known.waiting:
+        elif known.waiting:  # where its user got the claim's volume is of no account while it has it
             found = self._places(known)
             yield Objection(BINDING, matching.NO_VOLUME, found.without)
             yield Objection(BINDING, matching.NO_ROOM, found.crowded)
