@@ -28,6 +28,7 @@ from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
 from extender.ctl.sizing import check_size
+from extender.ctl.slips import too_little
 from extender.ctl.unknown_fields import unknown_fields, unread_notes
 from extender.local import Local
 from extender.vocabulary import vocabulary
@@ -153,7 +154,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console, faults:
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
     found += storage.default_class(found)
     for each in (each for each in found if not each.as_found):
-        for line in (*unknown_fields(each), *unread_notes(each)):
+        for line in (*unknown_fields(each), *unread_notes(each), *too_little(each)):
             notes.print(f"warning: {line}")
     for line in unplayed(found):
         notes.print(f"warning: {line}")

@@ -580,6 +580,33 @@ def test_an_annotation_that_nobody_reads_is_told(pumice: Command, text: str, say
     assert (ran.status, warnings) == (0, [f"warning: job.yaml: document 1: Job train: {says}"])
 
 
+LITTLE = {
+    "without a unit": (
+        POD.replace("cpu: %s", "memory: %s") % ("", "4"),
+        "Pod p: spec.containers[0].resources.requests.memory: '4' is 4 bytes; was 4Gi meant?",
+    ),
+    "in thousandths": (
+        POD.replace("cpu: %s", "memory: %s") % ("", "512m"),
+        "Pod p: spec.containers[0].resources.requests.memory: '512m' is 0.512 bytes; was 512Mi meant?",
+    ),
+    "in a template": (
+        JOB.replace("image: app", "image: app, resources: {limits: {memory: 1k}}"),
+        "Job train: spec.tasks[0].template.spec.containers[0].resources.limits.memory: '1k' is 1000 bytes; was Mi or Gi meant?",
+    ),
+    "of a queue": (
+        f"{QUEUE % ('q', 'root, capability: {memory: 8}')}{POD % ('', 1)}",
+        "Queue q: spec.capability.memory: '8' is 8 bytes; was 8Gi meant?",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), LITTLE.values(), ids=LITTLE)
+def test_a_few_bytes_are_told(pumice: Command, text: str, says: str) -> None:
+    """They are taken as written, and a container would die of them."""
+    ran = pumice("run", "f.yaml", files={"f.yaml": text})
+    assert [line for line in ran.err.splitlines() if line.startswith("warning: ")] == [f"warning: f.yaml: document 1: {says}"]
+
+
 def test_standard_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in `pumice run - <&-`, where Python has no stdin at all."""
     monkeypatch.setattr("sys.stdin", None)
