@@ -30,19 +30,20 @@ Left = dict[int, deque[int]]
 
 
 class Worksheet:
-    """`left`: sub-job (its place in ssn.sub_jobs) -> tasks to place, in their order; sub-jobs without any are not in it.
+    """`tasks` at the beginning, in their order. `left`: sub-job (its place in ssn.sub_jobs) -> those of them that are to be
+    placed still; sub-jobs without any are not in it.
 
     `first`: a task whose sub-job goes before all others."""
 
     def __init__(self, ssn: Session, job: int, tasks: Iterable[int], first: int | None = None) -> None:
-        self.job = job
+        self.job, self.tasks = job, list(tasks)
         self.sub_jobs = ssn.sub_jobs(job)
         if len(self.sub_jobs) == 1:
-            self.left: Left = {0: deque(tasks)}
+            self.left: Left = {0: deque(self.tasks)}
         else:
             of_task = {task: i for i, sub_job in enumerate(self.sub_jobs) for task in sub_job.tasks.tolist()}
             self.left = {}
-            for task in tasks:
+            for task in self.tasks:
                 self.left.setdefault(of_task[task], deque()).append(task)
         self._first = first
         self._needed = _needed(ssn, job, self.sub_jobs) if ssn.has_sub_jobs(job) else frozenset()

@@ -16,7 +16,8 @@ extension_points.py  the table of hooks and how answers combine      answers.py 
 placement.py   masks, scores, best nodes for a task class            victims.py victim_order.py  who leaves
 members.py     roles and parts of a gang         sub_jobs.py   the parts: sub-groups of a job
 hyper_nodes.py sets of nodes close to each other live_heap.py  a queue whose keys move
-amounts.py     comparisons of amounts            quotas.py water.py  sums per queue, fair division
+alike.py       jobs that fare the same          amounts.py    comparisons of amounts
+quotas.py water.py  sums per queue, fair division
 closing.py     conditions, phases, events at its end    waiting.py reasons.py never.py  why a task waits, in words
 
 kube/ volumes/ dra/    the filters and scorers of kube-scheduler, for nodes and pods, volumes, devices

@@ -4,6 +4,7 @@ and actions ask; it holds no state of its own but the plugins."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,6 @@ class Answers:
         self.flat: dict[str, list[Hook]] = {
             hook: [method for tier in tiers for _, method in tier] for hook, tiers in self.hooks.items()
         }
-
-    def close(self) -> None:
-        for plugin in self.plugins:
-            plugin.close(self)  # type: ignore[arg-type]  # only a Session is ever opened
 
     # --- order --------------------------------------------------------------------------------------------------------
 
@@ -173,8 +170,13 @@ class Answers:
 
     def all_admit_by_minimum(self) -> bool:
         """Do jobs of one queue and namespace that ask the same always get the same answer in this session?"""
-        askers = (getattr(method, "__self__", None) for tier in self.hooks["job_enqueueable"] for _, method in tier)
-        return all(getattr(plugin, "admits_by_minimum", False) for plugin in askers)
+        return all(getattr(_owner(method), "admits_by_minimum", False) for method in self.flat["job_enqueueable"])
+
+    @cached_property
+    def all_judge_by_members(self) -> bool:
+        """Are jobs with equal minimums and equal members always valid, ready and pipelined together?"""
+        judges = (method for hook in ("job_valid", "job_ready", "job_pipelined") for method in self.flat[hook])
+        return all(getattr(_owner(method), "judges_by_members", False) for method in judges)
 
     def _vote(self, hook: str, what: int | SubJob) -> bool:
         for tier in self.hooks[hook]:
@@ -248,6 +250,11 @@ class Answers:
 
     def before_bind(self, task: int) -> list[Prior]:
         return [write for hook in self.flat["before_bind"] for write in hook(self, task)]
+
+
+def _owner(method: Hook) -> object:
+    """The plugin whose hook it is."""
+    return getattr(method, "__self__", None)
 
 
 def _index(name: str) -> int:

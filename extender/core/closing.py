@@ -23,7 +23,7 @@ from extender.core.axis import CPU, MEMORY, IntR
 from extender.core.dra import quota
 from extender.core.reasons import Reason, Waiting
 from extender.core.session import Session
-from extender.core.waiting import gang_text, task_text, why_waits
+from extender.core.waiting import Telling, task_text
 
 _UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
 
@@ -37,25 +37,26 @@ def close(ssn: Session, *, undecided: Callable[[int], bool] = lambda _: False, p
     waiting: list[Waiting] = []
     gangs = any(plugin.name == "gang" for plugin in ssn.plugins)
     leaving = _leaving(ssn)
-    phases = _phases(ssn, leaving)
+    phases, telling = _phases(ssn, leaving), Telling(ssn)
     for job in _worth_a_look(ssn, phases):
-        why = _why_waits(ssn, job)
+        why = _why_waits(ssn, job, telling)
         if why is not None:
             waiting.append(why)
         unschedulable = gangs and ssn.jobs.group[job] is not None and _lacks_members(ssn, job, int(leaving[job]))
         in_part = unschedulable and ssn.job_counts[job][st.RUNNING]
         phase = st.PHASES[st.PHASE_UNKNOWN if in_part else phases[job]]
         nothing_to_say = not gangs or (unschedulable and undecided(job))
-        _close_group(ssn, job, why, phase, None if nothing_to_say else unschedulable)
+        verdict = None if nothing_to_say else telling.gang_text(job, why) if unschedulable else ""
+        _close_group(ssn, job, why, phase, verdict)
         if pods and why is not None:
             _close_tasks(ssn, job, why)
     _close_queues(ssn)
     return waiting
 
 
-def _why_waits(ssn: Session, job: int) -> Waiting | None:
+def _why_waits(ssn: Session, job: int, telling: Telling) -> Waiting | None:
     """Nothing that happens in the cluster helps where no action places pods."""
-    why = why_waits(ssn, job)
+    why = telling.why_waits(job)
     untried = why is not None and (
         why.reason == Reason.WAITING_FOR_GANG or (why.reason == Reason.NOT_ADMITTED and job not in ssn.enqueue_refusals)
     )
@@ -108,8 +109,8 @@ def _lacks_members(ssn: Session, job: int, leaving: int) -> bool:
     return not (leaving and nobody_waits and scheduled + leaving >= minimum)
 
 
-def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, unschedulable: bool | None) -> None:
-    """`unschedulable`: what the gang plugin says of the group; None: nothing."""
+def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, verdict: str | None) -> None:
+    """`verdict`: why the gang plugin calls the group unschedulable, "" where it does not; None: it says nothing."""
     group = ssn.jobs.group[job]
     if group is None or ssn.jobs.queue[job] < 0:
         return
@@ -120,17 +121,16 @@ def _close_group(ssn: Session, job: int, why: Waiting | None, phase: str, unsche
     for field, code in (("running", st.RUNNING), ("succeeded", st.SUCCEEDED), ("failed", st.FAILED)):
         if getattr(group.status, field) != counts[code]:
             status[field] = int(counts[code])
-    if unschedulable is not None and ssn.jobs.tasks[job]:
-        message = gang_text(ssn, job, why) if unschedulable else ""
-        conditions = _conditions(ssn, group, unschedulable, message)
+    if verdict is not None and ssn.jobs.tasks[job]:
+        conditions = _conditions(ssn, group, verdict)
         if conditions is not None:
             status["conditions"] = conditions
-            _emit_group(ssn, group, unschedulable, message)
-    elif unschedulable is not None:
+            _emit_group(ssn, group, verdict)
+    elif verdict is not None:
         conditions = _admission(ssn, job, group, why)
         if conditions is not None:
             status["conditions"] = conditions
-    if not ssn.jobs.tasks[job] or unschedulable is None:
+    if not ssn.jobs.tasks[job] or verdict is None:
         _emit_refusals(ssn, job, group, changed="phase" in status)
     if status:
         ssn.operations.append(PatchStatus(POD_GROUP, group.metadata.key, {"status": status}, uid=group.metadata.uid))
@@ -147,11 +147,11 @@ def _admission(ssn: Session, job: int, group: PodGroup, why: Waiting | None) -> 
     return _updated(ssn, group, {UNSCHEDULABLE: ("True", str(why.reason), why.message)})
 
 
-def _conditions(ssn: Session, group: PodGroup, unschedulable: bool, message: str) -> list[Json] | None:
+def _conditions(ssn: Session, group: PodGroup, verdict: str) -> list[Json] | None:
     """With this session's verdict on the gang."""
     shown = {condition.type for condition in group.status.conditions or ()}
-    if unschedulable:
-        wanted = {UNSCHEDULABLE: ("True", "NotEnoughResources", message)}
+    if verdict:
+        wanted = {UNSCHEDULABLE: ("True", "NotEnoughResources", verdict)}
         if SCHEDULED in shown:
             wanted[SCHEDULED] = ("False", "NotEnoughResources", "")
     else:
@@ -180,9 +180,9 @@ def _as_json(condition: PodGroupCondition) -> Json:
     }  # fmt: skip
 
 
-def _emit_group(ssn: Session, group: PodGroup, unschedulable: bool, message: str) -> None:
-    if unschedulable:
-        event = Emit(POD_GROUP, group.metadata.key, "Warning", "Unschedulable", message, group.metadata.uid)
+def _emit_group(ssn: Session, group: PodGroup, verdict: str) -> None:
+    if verdict:
+        event = Emit(POD_GROUP, group.metadata.key, "Warning", "Unschedulable", verdict, group.metadata.uid)
     else:
         event = Emit(POD_GROUP, group.metadata.key, "Normal", "Scheduled", "pod group is ready", group.metadata.uid)
     ssn.operations.append(event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from extender.api.boolean import parse_bool
 from extender.api.meta import Kind, Time
+from extender.api.pod import Pod
 from extender.core.axis import BoolN, FloatN, IntNR, IntR
+from extender.core.shapes import Shape
 
 if TYPE_CHECKING:
     from extender.core.session import Session
@@ -96,7 +99,7 @@ class TaskClass:
         "best_effort", "cache", "gated", "id", "labels", "namespace", "nonzero", "pod", "request", "shape", "spec", "task",
     )  # fmt: skip
 
-    def __init__(self, id: int, task: int, shape: Any, pod: Any) -> None:
+    def __init__(self, id: int, task: int, shape: Shape, pod: Pod) -> None:
         self.id = id
         self.task = task
         self.shape = shape
@@ -124,6 +127,8 @@ class Plugin(Generic[A]):
     hierarchical: ClassVar[bool] = False  # it does something about enableHierarchy
     # job_enqueueable looks at queue, namespace and minResources (and devices) only, and what it refuses it refuses all session.
     admits_by_minimum: ClassVar[bool] = False
+    # job_valid, job_ready and job_pipelined look at the job's minimums and at the classes, roles and states of its tasks only.
+    judges_by_members: ClassVar[bool] = False
 
     def __init__(self, args: A, hierarchy: bool = False) -> None:
         self.args = args
@@ -170,7 +175,7 @@ class Arguments:
         if value is None:
             return None
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.wrong(key, f"must be {what}, not {value!r}")
+            self.wrong(key, f"must be {what}, not {short(value)}")
             return None
         return value
 
@@ -190,7 +195,7 @@ class Arguments:
         if isinstance(value, str):
             read = parse_bool(value)
             if read is None:
-                self.wrong(key, f"must be true or false, not {value!r}")
+                self.wrong(key, f"must be true or false, not {short(value)}")
                 return default
             return read
         return default if value is None else bool(value)

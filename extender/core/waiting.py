@@ -4,10 +4,12 @@ kept; numbers come with them."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
 
 import numpy as np
 
 from extender.core import status as st
+from extender.core.alike import kind_of
 from extender.core.axis import IntR
 from extender.core.members import Members
 from extender.core.never import gang_too_large, members_too_large, with_sizes
@@ -15,6 +17,51 @@ from extender.core.reasons import FitErrors, Reason, Waiting, is_insufficient, m
 from extender.core.session import Session
 
 _UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
+
+
+class Telling:
+    """What is told of the jobs as they stand at the end of a session: worked out once for all of a kind that fared the same."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._one_of: dict[Hashable, int] = {}  # kind and fate -> the first job
+        self._as: dict[int, int] = {}  # job -> the first that fared the same
+        self._why: dict[int, Waiting | None] = {}
+        self._gang: dict[int, str] = {}
+
+    def why_waits(self, job: int) -> Waiting | None:
+        ssn = self._ssn
+        fate = self._fate(job)
+        first = self._as[job] = job if fate is None else self._one_of.setdefault(fate, job)
+        if first == job:
+            why = self._why[job] = why_waits(ssn, job)
+            return why
+        for task, other in zip(ssn.jobs.pending_tasks[job], ssn.jobs.pending_tasks[first], strict=True):
+            if other in ssn.fit_errors:  # those that were judged only now
+                ssn.fit_errors[task] = ssn.fit_errors[other]
+        why = self._why[first]
+        return why and Waiting(str(ssn.job_key(job)), why.reason, why.message, why.numbers)
+
+    def gang_text(self, job: int, why: Waiting | None) -> str:
+        first = self._as[job]
+        if first not in self._gang:
+            self._gang[first] = gang_text(self._ssn, job, why)
+        return self._gang[first]
+
+    def _fate(self, job: int) -> Hashable:
+        """All that why_waits and gang_text look at; None where the job stands for itself."""
+        ssn, tasks = self._ssn, self._ssn.jobs.pending_tasks[job]
+        kind = kind_of(ssn, job, tasks)
+        group = ssn.jobs.group[job]
+        if kind is None or group is None:
+            return None
+        limit = ssn.over_limit.get(job)
+        tried = tuple((ssn.fit_errors.get(task), ssn.last_transaction.get(task)) for task in tasks)
+        kept = tuple(ssn.not_evicted.get(job, {}).items())
+        if ssn.job_phase[job] > st.PHASE_PENDING:
+            return kind, tried, kept, limit is not None and limit.tobytes()
+        asked = (ssn.jobs.min_resources[job].tobytes(), bool(group.metadata.owner_references))
+        return kind, tried, kept, asked, id(ssn.enqueue_refusals.get(job))
 
 
 def why_waits(ssn: Session, job: int) -> Waiting | None:

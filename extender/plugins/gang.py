@@ -27,6 +27,7 @@ NOT_ENOUGH = "NotEnoughTasks"
 class Gang(Plugin[NoArgs]):
     name = "gang"
     keeps = "their gangs need them (minAvailable)"
+    judges_by_members = True
 
     def open(self, ssn: Session) -> None:
         del ssn
