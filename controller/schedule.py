@@ -6,6 +6,7 @@ skipped; of those that come twice the first counts."""
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -26,16 +27,15 @@ class Schedule:
         """The first start later than `when`; None for never."""
         if self.cron.every:
             return float(int(when)) + self.cron.every
-        day = dt.datetime.fromtimestamp(when, self.zone).date()
-        last = day + dt.timedelta(days=366 * _YEARS)
+        wall = dt.datetime.fromtimestamp(when, self.zone)
+        day, last, passed = wall.date(), wall.date() + dt.timedelta(days=366 * _YEARS), (wall.hour, wall.minute)
         while day <= last:
             if day.month in self.cron.months and self._on(day):
-                for hour in sorted(self.cron.hours):
-                    for minute in sorted(self.cron.minutes):
-                        start = self._at(day, hour, minute)
-                        if start is not None and start > when:
-                            return start
-            day += dt.timedelta(days=1)
+                for hour, minute in self._from(passed):
+                    start = self._at(day, hour, minute)
+                    if start is not None and start > when:
+                        return start
+            day, passed = day + dt.timedelta(days=1), (0, 0)
         return None
 
     def latest(self, after: Time, until: Time) -> Time | None:
@@ -49,6 +49,13 @@ class Schedule:
             if found is not None or begin <= after:
                 return found
             window *= 16
+
+    def _from(self, passed: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        """Hours and minutes of a day, those before `passed` left out."""
+        for hour in sorted(hour for hour in self.cron.hours if hour >= passed[0]):
+            for minute in sorted(self.cron.minutes):
+                if (hour, minute) >= passed:
+                    yield hour, minute
 
     def _on(self, day: dt.date) -> bool:
         of_month, of_week = day.day in self.cron.days, day.isoweekday() % 7 in self.cron.weekdays
