@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 import traceback
+from asyncio import CancelledError
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -226,7 +227,7 @@ def guarded(function: Callable[..., Any], file: Path) -> Callable[..., Any]:
             return function(*given)
         except PluginError:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, GeneratorExit, CancelledError) as error:  # but not Ctrl-C
             raise PluginError(_where(error, file)) from error
 
     return call

@@ -92,8 +92,8 @@ class Daemon:
 
     def run(self) -> int:
         """The exit status. Where it is not 0 threads may still be at work: the caller ends the process."""
-        electing = threading.Thread(target=self._elect, name="election", daemon=True)
-        worker = threading.Thread(target=self._do, name="work", daemon=True)
+        electing = threading.Thread(target=self._guarded, args=("the election failed", self._elect), name="election", daemon=True)
+        worker = threading.Thread(target=self._guarded, args=("the work failed", self._do), name="work", daemon=True)
         electing.start()
         worker.start()
         while not self._wake.wait(_LOOK):
@@ -116,6 +116,15 @@ class Daemon:
             server.close()
         return 1 if self._failed else 0
 
+    def _guarded(self, failure: str, act: Callable[[], None]) -> None:
+        """Whatever ends a thread that should not have ended ends the process: nothing is left that could go on."""
+        try:
+            act()
+        except BaseException:
+            log.exception(failure)
+            self._failed = True
+            self._wake.set()
+
     def _lost(self) -> bool:
         return self._election is not None and self.leading.is_set() and not self._election.holds()
 
@@ -133,13 +142,8 @@ class Daemon:
         while not self.leading.wait(_LOOK):
             if self.stop.is_set():
                 return
-        try:
-            self._work(self.stop)
-        except Exception:  # nothing is left that could go on
-            log.exception("the work failed")
-            self._failed = True
-        else:
-            self._failed = not self.stop.is_set()
+        self._work(self.stop)
+        self._failed = self._failed or not self.stop.is_set()
         self._wake.set()
 
 

@@ -58,11 +58,22 @@ def test_a_clean_end_has_status_0() -> None:
     assert (work.began.wait(10), daemon.stop(), work.ended.is_set()) == (True, 0, True)
 
 
-def test_work_that_fails_has_status_1(caplog: pytest.LogCaptureFixture) -> None:
-    def work(_: threading.Event) -> None:
-        raise ValueError("a mistake")
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_work_that_fails_has_status_1(error: type[BaseException], caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever it raises: a process that lives on without its work would be taken for one that works."""
 
-    assert (Runs(Daemon(work)).wait(), "ValueError: a mistake" in caplog.text) == (1, True)
+    def work(_: threading.Event) -> None:
+        raise error("a mistake")
+
+    assert (Runs(Daemon(work)).wait(), f"{error.__name__}: a mistake" in caplog.text) == (1, True)
+
+
+def test_an_election_that_fails_ends_the_process(cluster: MemoryCluster, caplog: pytest.LogCaptureFixture) -> None:
+    """Who could never lead any more is no standby."""
+    cluster.create(LEASE, {"metadata": {"namespace": NAME.namespace, "name": NAME.name}, "spec": {"holderIdentity": "a"}})
+    broken = election(cluster, "b")
+    broken.step = lambda: 1 / 0  # type: ignore[method-assign]
+    assert (Runs(Daemon(Work(), broken)).wait(), "the election failed" in caplog.text) == (1, True)
 
 
 def test_work_that_just_ends_has_status_1() -> None:
