@@ -51,8 +51,9 @@ class Tree:
         return ancestors, "", []
 
     def children(self, name: str) -> list[Json]:
-        """Those stored below `name`, without the queue in question, which may be moving."""
-        return [child for child in self._cluster.children(name) if name_of(child) != name_of(self.queue)]
+        """Those stored below `name`, without the queue in question, which may be moving. Of no name nobody is a child."""
+        below = self._cluster.children(name) if name else ()
+        return [child for child in below if name_of(child) != name_of(self.queue)]
 
     def highest_below(self, queue: Json, resource: str) -> int:
         """The largest capability among the first descendants that set one."""
