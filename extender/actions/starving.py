@@ -6,8 +6,9 @@ from collections.abc import Callable, Hashable, Iterator
 
 from extender.actions.placing import gated
 from extender.core import status as st
+from extender.core.promised import waits_for_victims
 from extender.core.session import Session
-from extender.core.victims import BoolT, VictimSearch, waits_for_victims
+from extender.core.victims import BoolT, VictimSearch
 
 NEVER = "Never"  # spec.preemptionPolicy
 

@@ -9,6 +9,7 @@ from extender.api.selectors import LabelSelector, NodeAffinity, Toleration
 from extender.api.views import Metadata, Quantities, View
 
 PENDING, RUNNING, SUCCEEDED, FAILED, UNKNOWN = "Pending", "Running", "Succeeded", "Failed", "Unknown"
+PHASES = (PENDING, RUNNING, SUCCEEDED, FAILED, UNKNOWN)
 ENDED = (SUCCEEDED, FAILED)  # the phases that no pod leaves
 DISRUPTION_TARGET, PREEMPTED = "DisruptionTarget", "PreemptionByScheduler"  # condition and reason on a victim
 
@@ -222,6 +223,11 @@ class Pod(View, frozen=True):
         made = {status.name: status.resource_claim_name for status in self.status.resource_claim_statuses or ()}
         names_ = (of.resource_claim_name or made.get(of.name, "") for of in self.spec.resource_claims or ())
         return [name for name in names_ if name]
+
+    @property
+    def priority(self) -> int:
+        """As kube-scheduler counts it (k8s.io/component-helpers v0.36.1, PodPriority): 0 where it is not written."""
+        return self.spec.priority or 0
 
     @property
     def ended(self) -> bool:

@@ -14,6 +14,7 @@ session.py     what plugins and actions see                          statement.p
 plugin.py      what a plugin is                                      hooks.py     what each hook is asked
 extension_points.py  the table of hooks and how answers combine      answers.py   what the plugins say, combined
 placement.py   masks, scores, best nodes for a task class            victims.py victim_order.py  who leaves
+role_refusals.py promised.py  what narrows that: refusals of a role, promises of earlier sessions
 members.py     roles and parts of a gang         sub_jobs.py   the parts: sub-groups of a job
 hyper_nodes.py sets of nodes close to each other live_heap.py  a queue whose keys move
 alike.py       jobs that fare the same          amounts.py    comparisons of amounts

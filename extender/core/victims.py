@@ -19,18 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api import pod as pods
-from extender.api.meta import parse_time
+from extender.api.meta import Time, parse_time
+from extender.api.pod import Pod
 from extender.core import status as st
 from extender.core.axis import BoolN, Rows
 from extender.core.placement import Plan
-from extender.core.plugin import TaskClass
+from extender.core.role_refusals import Role, RoleRefusals
 from extender.core.session import Session
 from extender.core.statement import Statement
 from extender.core.victim_order import by_importance, in_victim_order, queues_in_order
 
 BoolT = NDArray[np.bool_]  # (T,) which tasks
-Role = tuple[int, str]  # a job and the name of one of its roles
 _LOOKED_AT = 200  # candidates, when it is told why none of them leaves
 _PRIORITY_OFFSET = 2**31  # makes every priority positive, so that more victims never weigh less
 
@@ -64,7 +63,7 @@ class VictimSearch:
 
     def __init__(self, ssn: Session, hook: str, reason: str, manner: Manner) -> None:
         self.ssn, self.hook, self.reason, self.manner = ssn, hook, reason, manner
-        self._refused = _RoleRefusals() if manner.one_template else None
+        self._refused = RoleRefusals() if manner.one_template else None
         live = np.zeros(len(ssn.jobs) + 1, dtype=bool)  # the last row is that of tasks without a job, row -1
         live[ssn.live_jobs()] = True
         queues = np.append(ssn.jobs.queue, -1)
@@ -311,70 +310,12 @@ class VictimSearch:
     def _harm(self, victims: Sequence[int]) -> tuple[int, int, int, float]:
         """kube-scheduler's pickOneNodeForPreemption: highest priority, sum of priorities, number, and the latest to have
         started among the most important goes first."""
-        priorities = [_pod_priority(self.ssn, victim) for victim in victims]
-        highest = max(priorities)
-        starts = [_started(self.ssn, v) for v, p in zip(victims, priorities, strict=True) if p == highest]
-        return highest, sum(p + _PRIORITY_OFFSET for p in priorities), len(victims), -min(starts)
+        pods = [pod for victim in victims if (pod := self.ssn.tasks.pod[victim]) is not None]
+        highest = max(pod.priority for pod in pods)
+        first = min(_started(pod, self.ssn.now) for pod in pods if pod.priority == highest)
+        return highest, sum(pod.priority + _PRIORITY_OFFSET for pod in pods), len(pods), -first
 
 
-class _RoleRefusals:
-    """The nodes that refused a task of a role for good: they are taken to refuse all tasks of that role of the same job, since
-    roles are meant to be of one template (predicateErrorCacheEnable). Tasks without a role are judged on their own."""
-
-    def __init__(self) -> None:
-        self._by_class: dict[Role, dict[int, BoolN]] = {}
-
-    def by_others(self, role: Role, cls: TaskClass) -> bool:
-        """Some other class of the role has been judged."""
-        return any(known != cls.id for known in self._by_class.get(role, ()))
-
-    def with_others(self, role: Role, cls: TaskClass, refused: BoolN) -> BoolN:
-        """(N,) what the class is refused by now and what the role was refused by before; remembers the former."""
-        if not role[1]:
-            return refused
-        known = self._by_class.setdefault(role, {})
-        known[cls.id] = refused | known[cls.id] if cls.id in known else refused
-        union: BoolN = np.logical_or.reduce(list(known.values()))
-        return union
-
-
-def _pod_priority(ssn: Session, task: int) -> int:
-    pod = ssn.tasks.pod[task]
-    return pod.spec.priority or 0 if pod is not None else 0
-
-
-def _started(ssn: Session, task: int) -> float:
-    pod = ssn.tasks.pod[task]
-    started = parse_time(pod.status.start_time) if pod is not None else None
-    return ssn.now if started is None else started
-
-
-def waits_for_victims(ssn: Session, task: int) -> bool:
-    """An earlier session promised the task a node, and who must leave it has not left yet: nobody else need go.
-
-    A promise that cannot be kept any more (the node is gone, or refuses for good) binds nobody. A node that has room by now is
-    no reason to wait either: it will be found first, and taking it lets the rest of a gang go on."""
-    pod = ssn.tasks.pod[task]
-    node = ssn.nodes.rows.get(pod.status.nominated_node_name, -1) if pod is not None else -1
-    if node < 0 or not ssn.candidates[node]:
-        return False
-    plan = ssn.plan(ssn.task_class(task))
-    plan.refresh()
-    refusals = [refusal for refusal in plan.every_refusal() if refusal.mask[node]]
-    if any(refusal.unresolvable for refusal in refusals) or (not refusals and plan.fits_future[node]):
-        return False
-    own = _pod_priority(ssn, task)
-    return any(_leaves_for_another(ssn, tenant) and _pod_priority(ssn, tenant) < own for tenant in ssn.nodes.tasks[node])
-
-
-def _leaves_for_another(ssn: Session, task: int) -> bool:
-    """Terminating because the scheduler took its place."""
-    pod = ssn.tasks.pod[task]
-    return (
-        pod is not None
-        and pod.metadata.deletion_timestamp is not None
-        and any(
-            c.type == pods.DISRUPTION_TARGET and c.status == "True" and c.reason == pods.PREEMPTED
-            for c in pod.status.conditions or ()
-        )
-    )
+def _started(pod: Pod, now: Time) -> Time:
+    started = parse_time(pod.status.start_time)
+    return now if started is None else started

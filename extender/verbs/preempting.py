@@ -50,13 +50,12 @@ def who_leaves(ssn: Session, task: int) -> dict[str, Sequence[str]]:
 
 def _lower_priority(ssn: Session, task: int) -> BoolT:
     """(T,) pods whose own priority is below that of the task: kube-scheduler evicts no others."""
-    own = _pod_priority(ssn.tasks.pod[task])
-    lower: BoolT = np.array([pod is not None and _pod_priority(pod) < own for pod in ssn.tasks.pod[: len(ssn.tasks)]], dtype=bool)
+    mine = ssn.tasks.pod[task]
+    assert mine is not None
+    lower: BoolT = np.array(
+        [pod is not None and pod.priority < mine.priority for pod in ssn.tasks.pod[: len(ssn.tasks)]], dtype=bool
+    )
     return lower
-
-
-def _pod_priority(pod: Pod | None) -> int:
-    return pod.spec.priority or 0 if pod is not None else 0
 
 
 def _uid(ssn: Session, task: int) -> str:
