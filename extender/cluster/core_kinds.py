@@ -6,10 +6,11 @@ pkg/registry/*/strategy.go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from extender.api import labels
-from extender.api.errors import InvalidObject
+from extender.api.errors import Fault, InvalidObject
 from extender.api.meta import (
     BATCH_JOB,
     DAEMON_SET,
@@ -95,7 +96,7 @@ def with_defaults(kind: Kind, new: Json, old: Json | None, priority_classes: Cal
 
 def _spec(new: Json, **defaults: object) -> Json:
     spec = new.get("spec") or {}
-    missing = {name: value for name, value in defaults.items() if spec.get(name) in (None, "")}
+    missing = {name: value for name, value in defaults.items() if value is not None and spec.get(name) in (None, "")}
     return {**new, "spec": {**spec, **missing}} if missing or new.get("spec") is None else new
 
 
@@ -112,6 +113,11 @@ def _node(new: Json) -> Json:
     if status.get("capacity") and not status.get("allocatable"):
         return {**new, "status": {**status, "allocatable": status["capacity"]}}
     return new
+
+
+def _template_labels(new: Json) -> Json | None:
+    template = (new.get("spec") or {}).get("template") or {}
+    return (template.get("metadata") or {}).get("labels")
 
 
 def _batch_job(new: Json) -> Json:
@@ -141,7 +147,7 @@ _DEFAULTS: dict[Kind, Callable[[Json], Json]] = {
         new, replicas=1, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
     ),
     REPLICA_SET: lambda new: _spec(new, replicas=1),
-    REPLICATION_CONTROLLER: lambda new: _spec(new, replicas=1),
+    REPLICATION_CONTROLLER: lambda new: _spec(new, replicas=1, selector=_template_labels(new)),
     STATEFUL_SET: lambda new: _spec(
         new, replicas=1, podManagementPolicy="OrderedReady",
         updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
@@ -182,21 +188,32 @@ def default_class(claim: Json, classes: Iterable[Json]) -> str:
 
 def check(kind: Kind, new: Json, old: Json | None) -> None:
     """Raises Invalid with every fault; BadRequest where a quantity is none."""
-    try:
+    with _refusing(kind, new) as faults:
         if is_custom(kind):
-            faults = schema.faults(kind, new, old)
+            faults += schema.faults(kind, new, old)
         else:
-            faults = pod_rules.faults(new, old) if kind == POD else table.faults(kind, new, old)
-    except InvalidObject as error:
-        raise refusals.unreadable(kind, error) from None
-    if faults:
-        raise refusals.invalid(kind, new["metadata"]["name"], faults)
+            faults += pod_rules.faults(new, old) if kind == POD else table.faults(kind, new, old)
 
 
 def check_found(kind: Kind, found: Json) -> None:
-    """The same of what a cluster has written: its pods run already, and its custom kinds may be of another version."""
-    if kind != POD and not is_custom(kind):
+    """The same of what a cluster has written, status included. Of its pods less is asked: they run already."""
+    if kind != POD:
         check(kind, found, None)
+        return
+    with _refusing(kind, found) as faults:
+        faults += pod_rules.found_faults(found)
+
+
+@contextmanager
+def _refusing(kind: Kind, obj: Json) -> Iterator[list[Fault]]:
+    """What is put into the list is raised at the end."""
+    faults: list[Fault] = []
+    try:
+        yield faults
+    except InvalidObject as error:
+        raise refusals.unreadable(kind, error) from None
+    if faults:
+        raise refusals.invalid(kind, obj["metadata"]["name"], faults)
 
 
 def warnings(kind: Kind, new: Json, old: Json | None) -> list[str]:

@@ -23,7 +23,8 @@ VALID: dict[Kind, Json] = {
     meta.NODE: {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}, "status": {"allocatable": {"cpu": "4"}}},
     meta.DEPLOYMENT: {"spec": _SELECTED},
     meta.REPLICA_SET: {"spec": _SELECTED},
-    meta.DAEMON_SET: {"spec": _SELECTED},
+    meta.DAEMON_SET: {"spec": {**_SELECTED, "updateStrategy": {"rollingUpdate": {"maxUnavailable": 1}}}},
+    meta.REPLICATION_CONTROLLER: {"spec": {"template": _TEMPLATE}},
     meta.STATEFUL_SET: {
         "spec": {**_SELECTED, "serviceName": "s", "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": _CLAIM}]},
     },
@@ -31,7 +32,7 @@ VALID: dict[Kind, Json] = {
     meta.BATCH_CRON_JOB: {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": _ENDING}}}},
     meta.PRIORITY_CLASS: {"value": 10},
     meta.PDB: {"spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}},
-    meta.RESOURCE_QUOTA: {"spec": {"hard": {"pods": "3"}}},
+    meta.RESOURCE_QUOTA: {"spec": {"hard": {"pods": "3", "requests.example.test/fpga": "1"}, "scopes": ["NotTerminating"]}},
     meta.LIMIT_RANGE: {"spec": {"limits": [{"type": "Container", "max": {"cpu": "4"}, "default": {"cpu": "1"}}]}},
     meta.PVC: {"spec": _CLAIM},
     meta.PV: {"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}},
@@ -96,6 +97,7 @@ REFUSED: dict[str, tuple[Kind, str, Any, str]] = {
     "indices without an end": (
         meta.BATCH_JOB, "spec", {"template": _ENDING, "parallelism": 2, "completionMode": "Indexed"}, "spec.completions",
     ),
+    "a selector of one's own": (meta.BATCH_JOB, "spec.selector", {"matchLabels": {"app": "x"}}, "spec.selector"),
     "a time to run below zero": (meta.BATCH_JOB, "spec.activeDeadlineSeconds", -1, "spec.activeDeadlineSeconds"),
     "exit codes of another container": (
         meta.BATCH_JOB, "spec.podFailurePolicy",
@@ -111,6 +113,7 @@ REFUSED: dict[str, tuple[Kind, str, Any, str]] = {
     "a scope that there is not": (meta.RESOURCE_QUOTA, "spec.scopes", ["Weekend"], "spec.scopes"),
     "a resource beyond its scope": (meta.RESOURCE_QUOTA, "spec", {"hard": {"cpu": "1"}, "scopes": ["BestEffort"]}, "spec.scopes"),
     "a default above the maximum": (meta.LIMIT_RANGE, "spec.limits.0.default.cpu", "8", "spec.limits[0].default[cpu]"),
+    "a limit on nothing": (meta.LIMIT_RANGE, "spec.limits.0.max", {"gpus": "1"}, "spec.limits[0].max[gpus]"),
     "defaults of whole pods": (meta.LIMIT_RANGE, "spec.limits.0.type", "Pod", "spec.limits[0].default"),
     "a mode that there is not": (meta.PVC, "spec.accessModes", ["Sometimes"], "spec.accessModes"),
     "a claim of nothing": (meta.PVC, "spec.resources", {}, "spec.resources"),

@@ -13,6 +13,7 @@ from extender.api.checks import (
     apply_each,
     one_of,
     only_one,
+    optional,
     qualified_name,
     repeated,
     required,
@@ -30,15 +31,19 @@ _JOB: Mapping[str, Check] = {
 }  # fmt: skip
 _INDEXED = ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy")  # for indexed jobs only
 _CRON: Mapping[str, Check] = {
-    "concurrencyPolicy": one_of("Allow", "Forbid", "Replace"),
+    "concurrencyPolicy": optional(one_of("Allow", "Forbid", "Replace")),
     **dict.fromkeys(("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"), NOT_NEGATIVE),
 }
+_UIDS = {"batch.kubernetes.io/controller-uid", "controller-uid"}  # one of these is in a selector that the API server made
 _ACTIONS = one_of("FailJob", "FailIndex", "Ignore", "Count")
 
 
 def job_faults(new: Json) -> Faults:
     spec = new.get("spec", {})
-    yield from matching_faults(spec.get("selector"), spec.get("template", {}))
+    selector = spec.get("selector")
+    yield from matching_faults(selector, spec.get("template", {}))
+    if selector and not spec.get("manualSelector") and not _UIDS & selector.get("matchLabels", {}).keys():
+        yield Fault("spec.selector", "is made by the API server; leave it out, or set manualSelector: true")
     yield from _spec_faults(spec, "spec")
     if spec.get("completionMode") == "Indexed":
         last = f"{new.get('metadata', {}).get('name', '')}-{max(spec.get('completions', 1) - 1, 0)}"

@@ -86,7 +86,7 @@ def _scope_faults(scopes: list[str], limited: list[str], path: str) -> Faults:
         if _OPPOSITE.get(scope) in scopes:
             yield Fault(path, f"{scope} and {_OPPOSITE[scope]} exclude each other")
         for name in limited if scope in _LIMITED else ():
-            if name not in _LIMITED[scope]:
+            if name in _COUNTED and name not in _LIMITED[scope]:
                 yield Fault(path, f"{name} cannot be limited within the scope {scope}")
 
 
@@ -102,6 +102,7 @@ def _scope_line_faults(line: Json, path: str) -> Faults:
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
+_SIZES = ("cpu", "memory", "ephemeral-storage", "storage")
 _RISING = ("min", "defaultRequest", "default", "max")
 
 
@@ -123,8 +124,10 @@ def _limit_faults(limit: Json, path: str) -> Faults:
     if sort == "PersistentVolumeClaim" and not any("storage" in limit.get(field, {}) for field in ("min", "max")):
         yield Fault(path, "min or max of storage is required")
     for field in (*_RISING, "maxLimitRequestRatio"):
-        for name, amount in limit.get(field, {}).items():
-            for wrong in filter(None, (qualified_name(name), amount_fault(name, amount))):
+        for name in limit.get(field, {}):
+            known = "/" in name or name in _SIZES or name.startswith("hugepages-")
+            wrong = qualified_name(name) or ("" if known else f"'{name}' cannot be limited; known: {', '.join(_SIZES)}")
+            if wrong:
                 yield Fault(f"{path}.{field}[{name}]", wrong)
     yield from _order_faults(limit, path)
 

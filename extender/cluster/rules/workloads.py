@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from extender.api.checks import DNS_LABEL, NOT_NEGATIVE, Check, Faults, apply, one_of, optional, selector_faults
@@ -72,7 +72,7 @@ def daemon_set_faults(new: Json) -> Faults:
     yield from apply(_HISTORY, spec, "spec")
     yield from _strategy_faults(spec.get("updateStrategy", {}), "spec.updateStrategy", "RollingUpdate", "OnDelete")
     rolling, at = spec.get("updateStrategy", {}).get("rollingUpdate", {}), "spec.updateStrategy.rollingUpdate"
-    surge, gone = _none(rolling.get("maxSurge")), _none(rolling.get("maxUnavailable"))
+    surge, gone = _none(rolling.get("maxSurge", 0)), _none(rolling.get("maxUnavailable", 1))
     if rolling and surge and gone:
         yield Fault(f"{at}.maxUnavailable", "cannot be 0 where maxSurge is 0: no pod could be replaced")
     if rolling and not (surge or gone):
@@ -82,7 +82,7 @@ def daemon_set_faults(new: Json) -> Faults:
 def stateful_set_faults(new: Json) -> Faults:
     spec = new.get("spec", {})
     claims = spec.get("volumeClaimTemplates", [])
-    yield from _common_faults(spec, [claim.get("metadata", {}).get("name", "") for claim in claims])
+    yield from _common_faults(spec, {claim.get("metadata", {}).get("name", "") for claim in claims})
     yield from apply({"name": DNS_LABEL}, new.get("metadata", {}), "metadata")  # its pods are hosts of that name
     yield from apply(_STATEFUL, spec, "spec")
     yield from apply({"start": NOT_NEGATIVE}, spec.get("ordinals", {}), "spec.ordinals")
@@ -98,21 +98,21 @@ def stateful_set_faults(new: Json) -> Faults:
         yield from claim_faults(claim.get("spec", {}), f"{at}.spec")
 
 
-def _common_faults(spec: Json, claims: list[str] | None = None) -> Faults:
+def _common_faults(spec: Json, claims: Collection[str] = ()) -> Faults:
     """Of all that select their pods by a label selector. `claims`: volumes that the pods get besides their own."""
     template = spec.get("template", {})
     yield from apply(_COUNTS, spec, "spec")
     yield from matching_faults(spec.get("selector"), template)
-    yield from template_faults(_with_claims(template, claims or []), "spec.template")
+    yield from template_faults(_with_claims(template, claims), "spec.template")
     yield from _keeps_running_faults(template)
 
 
-def _with_claims(template: Json, names: list[str]) -> Json:
+def _with_claims(template: Json, names: Collection[str]) -> Json:
     if not names:
         return template
     spec = template.get("spec", {})
     own = [volume for volume in spec.get("volumes", []) if volume.get("name") not in names]
-    made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names if name]
+    made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(names) if name]
     return {**template, "spec": {**spec, "volumes": [*own, *made]}}
 
 
