@@ -98,7 +98,8 @@ def test_a_bind_looks_at_the_room_once_more() -> None:
 
 
 def test_a_bind_looks_at_host_ports_once_more() -> None:
-    containers = [{"name": "c", "ports": [{"hostPort": 80}], "resources": {"requests": {"cpu": "1"}}}]
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    containers = [{"name": "c", "image": "c", "ports": ports, "resources": {"requests": {"cpu": "1"}}}]
     both = Both(node("n0").cpu(4), podgroup("v"), task("v-0", "v").with_("spec.containers", containers),
                 foreign("x").with_("spec.containers", containers))  # fmt: skip
     both.filter("x")
