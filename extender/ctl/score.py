@@ -6,6 +6,7 @@ pumice score --jsonl < QUESTIONS           one question a line, one answer a lin
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,8 +26,10 @@ from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
 from extender.core.mirror import Mirror
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
-from extender.ctl.found import Found
+from extender.ctl.found import Faults, Found
 from extender.ctl.loading import load
+from extender.ctl.slips import too_little
+from extender.ctl.unknown_fields import unknown_fields
 
 _OBJECTS = (meta.NAMESPACE, meta.SERVICE, *VOLUMES)  # what a question may hold besides nodes and pods
 _BY_NAME = {kind.name: kind for kind in _OBJECTS}
@@ -156,9 +159,11 @@ def _at_once(line: bytes) -> None:
 
 def read_pod(path: str) -> tuple[Found, Pod]:
     """The one pod of a file. Raises UsageError, Refused."""
-    pods = [found for found in load([path]).found if found.manifest["kind"] == "Pod"]
+    all_found = load([path]).found
+    pods = [found for found in all_found if found.manifest["kind"] == "Pod"]
     if len(pods) != 1:
-        raise UsageError(f"{path}: must hold exactly one Pod, not {len(pods) or 'none'}")
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.manifest["kind"] for each in all_found).items())
+        raise UsageError(f"{path}: must hold exactly one Pod, and holds {kinds}; the pod comes first, then the cluster")
     try:
         return pods[0], view(Pod, _in_namespace(pods[0].manifest))
     except InvalidObject as error:
@@ -167,8 +172,8 @@ def read_pod(path: str) -> tuple[Found, Pod]:
 
 def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
     """Nodes, pods on them and what else filters and scorers look at; other kinds are passed over, and the pod itself too."""
-    mirror = Mirror(scheduler_names=(pod.spec.scheduler_name,))
-    for found in load(paths).found:
+    mirror, faults = Mirror(scheduler_names=(pod.spec.scheduler_name,)), Faults()
+    for found in load(paths, faults).found:
         kind = kind_of(found.manifest)
         obj = _in_namespace(found.manifest) if kind.namespaced else found.manifest
         if kind not in (*ALWAYS, *VOLUMES) or (kind is meta.POD and key_of(obj) == pod.metadata.key):
@@ -176,7 +181,8 @@ def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
         try:
             _add(mirror, kind, obj)
         except InvalidObject as error:
-            raise found.refuse(error) from None
+            faults.add(found.refuse(error))
+    faults.tell()
     if not mirror.nodes.exists.any():
         raise UsageError(f"no Node in {', '.join(paths)}: a pod is judged on nodes")
     return mirror
@@ -230,6 +236,8 @@ def score(pod: str | None, cluster: tuple[str, ...], jsonl: bool, output: str) -
     if pod is None or not cluster:
         raise UsageError("give a pod and the cluster: pumice score POD.yaml CLUSTER.yaml ...")
     found, asked = read_pod(pod)
+    for line in (*unknown_fields(found), *too_little(found)):
+        click.echo(f"warning: {line}", err=True)
     mirror = read_cluster(cluster, asked)
     try:
         said = in_words(*judge_pod(mirror, asked))

@@ -138,6 +138,25 @@ def test_after_a_bad_line_the_next_one_is_answered(line: str | bytes, says: str)
     assert (answered["id"], answered["filter"]) == ("next", {"n1": {"ok": True}})
 
 
+def test_all_of_the_cluster_that_cannot_be_read_is_told(file: Write) -> None:
+    """Each with its document."""
+    nodes = [node(f"n{i}").with_("status.allocatable.cpu", "four") for i in range(2)]
+    with pytest.raises(PumiceError) as told:
+        invoke(file("pod.yaml", pod()), file("nodes.yaml", *nodes))
+    assert [line.partition("nodes.yaml: ")[2] for line in str(told.value).splitlines()] == [
+        f"document {i}: status.allocatable[cpu]: 'four' is not a quantity (such as 500m, 2, 1.5Gi, 1e3)" for i in (1, 2)
+    ]
+
+
+def test_slips_in_the_pod_are_warned_of(file: Write) -> None:
+    """It is judged as a server would read it."""
+    ran = invoke(file("pod.yaml", pod().memory(512).with_("spec.nodeSelectr", {"a": "b"})), file("nodes.yaml", *NODES))
+    assert [line.partition("pod.yaml: document 1: ")[2] for line in ran.stderr.splitlines()] == [
+        "Pod default/p: spec.nodeSelectr: unknown field, passed over; did you mean 'nodeSelector'?",
+        "Pod default/p: spec.containers[0].resources.requests.memory: '512' is 512 bytes; was 512Gi meant?",
+    ]
+
+
 def test_null_is_as_good_as_absent() -> None:
     """Go writes empty lists and maps as null."""
     on = {**node("n1").cpu(1), "spec": {"taints": None}}
@@ -166,7 +185,10 @@ MISUSE = {
     "nothing given": ([], "give a pod and the cluster"),
     "no cluster": (["pod.yaml"], "give a pod and the cluster"),
     "no such file": (["gone.yaml", "nodes.yaml"], "gone.yaml: no such file"),
-    "no pod in the file": (["nodes.yaml", "nodes.yaml"], "exactly one Pod, not none"),
+    "no pod in the file": (
+        ["nodes.yaml", "nodes.yaml"],
+        "exactly one Pod, and holds 1 Node; the pod comes first, then the cluster",
+    ),
     "no node in the cluster": (["pod.yaml", "pod.yaml"], "no Node in"),
     "files beside --jsonl": (["--jsonl", "pod.yaml"], "it takes no files"),
 }
