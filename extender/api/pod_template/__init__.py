@@ -4,6 +4,7 @@ pod.py          template_faults: metadata and the fields of the pod itself
 containers.py   containers, init containers and sidecars: names, ports, environment, probes, hooks
 resources.py    requests, limits and claims
 volumes.py      volumes, their sources, mounts and devices
+projected.py    items of secrets and config maps, the downward API, projected volumes
 annotations.py  annotations that Kubernetes itself reads
 placement.py    affinity, tolerations, spread constraints
 security.py     security contexts of pods and containers

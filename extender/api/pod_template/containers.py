@@ -31,9 +31,10 @@ from extender.api.checks import (
 )
 from extender.api.errors import Fault
 from extender.api.meta import Json
+from extender.api.pod_template.projected import ENV_FIELDS, field_reference_faults, resource_reference_faults
 from extender.api.pod_template.resources import resource_faults
 from extender.api.pod_template.security import container_security_faults
-from extender.api.pod_template.volumes import ENV_FIELDS, field_reference_faults, mount_faults, resource_reference_faults
+from extender.api.pod_template.volumes import mount_faults
 
 _CONTAINER: Mapping[str, Check] = {
     "name": optional(DNS_LABEL),

@@ -18,22 +18,20 @@ from extender.api.checks import (
     amount_fault,
     annotation_faults,
     apply,
-    at_least,
     between,
-    file_path,
     inner_path,
     label_faults,
     no_backsteps,
     one_of,
     only_one,
     optional,
-    qualified_name,
     repeated,
     required,
     selector_faults,
 )
 from extender.api.errors import Fault
 from extender.api.meta import Json
+from extender.api.pod_template.projected import downward_file_faults, item_faults, projection_faults
 from extender.api.shapes import VOLUME_SOURCES
 
 _HOST_PATH_TYPES = one_of("", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
@@ -69,6 +67,10 @@ def _tenant(value: Any) -> str:
     return "" if len(str(value)) <= 64 else f"has {len(str(value))} characters, at most 64 are allowed"
 
 
+def _csi_driver(value: Any) -> str:
+    return DNS_SUBDOMAIN(str(value).lower()) or ("" if len(str(value)) <= 63 else f"'{value}' has more than 63 characters")
+
+
 def _not_negative(value: Any) -> str:
     return f"is {value}, must not be negative" if quantity.nanos(value) < 0 else ""
 
@@ -101,7 +103,7 @@ _SOURCES: Mapping[str, tuple[tuple[str, ...], Mapping[str, Check]]] = {
     "projected": ((), {"defaultMode": FILE_MODE}),
     "portworxVolume": (("volumeID",), {}),
     "scaleIO": (("gateway", "system", "volumeName"), {}),
-    "csi": (("driver",), {"driver": optional(lambda name: DNS_SUBDOMAIN(name.lower()))}),
+    "csi": (("driver",), {"driver": optional(_csi_driver)}),
     "image": ((), {"pullPolicy": optional(_PULL)}),
 }  # fmt: skip
 
@@ -124,11 +126,11 @@ def _source_faults(kind: str, source: Json, path: str) -> Faults:
     yield from apply(checks, source, path)
     match kind:
         case "secret" | "configMap":
-            yield from _item_faults(source.get("items", []), f"{path}.items")
+            yield from item_faults(source.get("items", []), f"{path}.items")
         case "downwardAPI":
             yield from downward_file_faults(source.get("items", []), f"{path}.items")
         case "projected":
-            yield from _projection_faults(source.get("sources", []), path)
+            yield from projection_faults(source.get("sources", []), path)
         case "ephemeral":
             yield from _ephemeral_faults(source, path)
         case "iscsi" if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and "secretRef" not in source:
@@ -141,7 +143,7 @@ def _source_faults(kind: str, source: Json, path: str) -> Faults:
             secret, at = source["nodePublishSecretRef"], f"{path}.nodePublishSecretRef"
             yield from required(secret, at, "name")
             yield from apply({"name": optional(DNS_SUBDOMAIN)}, secret, at)
-        case "glusterfs" | "flocker" | "storageos" | "azureDisk":
+        case "glusterfs" | "flocker" | "storageos" | "azureDisk" | "flexVolume":
             yield from _rare_source_faults(kind, source, path)
 
 
@@ -152,6 +154,12 @@ def _rare_source_faults(kind: str, source: Json, path: str) -> Faults:
     elif kind == "storageos":
         yield from required(source, path, "volumeName")
         yield from apply({"volumeName": optional(DNS_LABEL), "volumeNamespace": optional(DNS_LABEL)}, source, path)
+        if "secretRef" in source:
+            yield from required(source["secretRef"], f"{path}.secretRef", "name")
+    elif kind == "flexVolume":
+        for name in source.get("options", {}):
+            if f".{name.partition('/')[0].lower()}".endswith((".kubernetes.io", ".k8s.io")):
+                yield Fault(f"{path}.options.{name}", "kubernetes.io and k8s.io are reserved: give it a domain of its own")
     elif kind == "azureDisk":
         managed = source.get("kind", "Shared") == "Managed"
         prefix = "/subscriptions/" if managed else "https://"
@@ -173,111 +181,7 @@ def _fibre_channel_faults(source: Json, path: str) -> Faults:
         yield from apply({"lun": _LUN}, source, path)
 
 
-def _item_faults(items: list[Json], path: str) -> Faults:
-    for index, item in enumerate(items):
-        at = f"{path}[{index}]"
-        yield from required(item, at, "key", "path")
-        yield from apply({"path": file_path, "mode": FILE_MODE}, item, at)
-
-
-# --- the downward API, of files and of the environment -----------------------------------------------------------------------
-_LABELLED = ("metadata.labels", "metadata.annotations")
-FILE_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", *_LABELLED)
-ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
-              "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")  # fmt: skip
-_AMOUNTS = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage"))
-_HUGE = ("limits.hugepages-", "requests.hugepages-")
-_CPU_DIVISORS = {quantity.nanos(text) for text in ("1m", "1")}
-_DIVISORS = {quantity.nanos(f"1{suffix}") for suffix in ("", *"kMGTPE", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")}
-
-
-def field_reference_faults(reference: Json, allowed: tuple[str, ...], path: str) -> Faults:
-    field, version = reference.get("fieldPath", ""), reference.get("apiVersion", "") or "v1"
-    yield from required(reference, path, "fieldPath")
-    if version != "v1":
-        yield Fault(f"{path}.apiVersion", f"'{version}' is not supported; use v1")
-    name, bracket, key = field.partition("['")
-    if bracket and key.endswith("']"):
-        wrong = qualified_name(key.removesuffix("']").lower() if name == "metadata.annotations" else key.removesuffix("']"))
-        if name not in _LABELLED:
-            wrong = f"'{name}' has no keys: only {' and '.join(_LABELLED)} take ['key']"
-        if wrong:
-            yield Fault(f"{path}.fieldPath", wrong)
-    elif field:
-        yield from apply({"fieldPath": one_of(*allowed)}, reference, path)
-
-
-def resource_reference_faults(reference: Json, path: str, *, of_volume: bool) -> Faults:
-    resource, divisor = reference.get("resource", ""), reference.get("divisor", "0")
-    yield from required(reference, path, *(("containerName",) if of_volume else ()), "resource")
-    if resource and not resource.startswith(_HUGE):
-        yield from apply({"resource": one_of(*_AMOUNTS)}, reference, path)
-    known = _CPU_DIVISORS if resource.endswith(".cpu") else _DIVISORS
-    if quantity.nanos(divisor) not in {0, *known}:
-        yield Fault(f"{path}.divisor", f"'{divisor}' does not divide {resource or 'the amount'}: use 1 or a unit such as 1Mi")
-
-
-def downward_file_faults(files: list[Json], path: str) -> Faults:
-    for index, file in enumerate(files):
-        at = f"{path}[{index}]"
-        yield from required(file, at, "path")
-        yield from apply({"path": file_path, "mode": FILE_MODE}, file, at)
-        yield from only_one(file, at, ("fieldRef", "resourceFieldRef"))
-        if "fieldRef" in file:
-            yield from field_reference_faults(file["fieldRef"], FILE_FIELDS, f"{at}.fieldRef")
-        elif "resourceFieldRef" in file:
-            yield from resource_reference_faults(file["resourceFieldRef"], f"{at}.resourceFieldRef", of_volume=True)
-
-
-# --- projected volumes and claims made for the pod ---------------------------------------------------------------------------
-_PROJECTIONS = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
-_KEY_TYPES = one_of("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
-
-
-def _projection_faults(sources: list[Json], path: str) -> Faults:
-    paths: list[str] = []
-    for index, source in enumerate(sources):
-        at = f"{path}.sources[{index}]"
-        yield from only_one(source, at, _PROJECTIONS, needed=False)
-        for kind in ("secret", "configMap"):
-            if kind in source:
-                yield from required(source[kind], f"{at}.{kind}", "name")
-                yield from _item_faults(source[kind].get("items", []), f"{at}.{kind}.items")
-                paths += [item.get("path", "") for item in source[kind].get("items", [])]
-        if "downwardAPI" in source:
-            yield from downward_file_faults(source["downwardAPI"].get("items", []), f"{at}.downwardAPI.items")
-            paths += [item.get("path", "") for item in source["downwardAPI"].get("items", [])]
-        if "serviceAccountToken" in source:
-            token = source["serviceAccountToken"]
-            yield from required(token, f"{at}.serviceAccountToken", "path")
-            yield from apply({"path": file_path, "expirationSeconds": between(600, 2**32)}, token, f"{at}.serviceAccountToken")
-        if "clusterTrustBundle" in source:
-            yield from _bundle_faults(source["clusterTrustBundle"], f"{at}.clusterTrustBundle")
-            paths.append(source["clusterTrustBundle"].get("path", ""))
-        if "podCertificate" in source:
-            yield from _certificate_faults(source["podCertificate"], f"{at}.podCertificate")
-    for fault in repeated(paths, f"{path}.sources"):
-        yield Fault(f"{path}.sources", f"two files on one path: {fault.message}")
-
-
-def _bundle_faults(bundle: Json, path: str) -> Faults:
-    yield from required(bundle, path, "path")
-    yield from only_one(bundle, path, ("name", "signerName"))
-    yield from apply({"path": file_path}, bundle, path)
-    if "name" in bundle and "labelSelector" in bundle:
-        yield Fault(f"{path}.labelSelector", "goes with signerName, not with name")
-    yield from selector_faults(bundle.get("labelSelector", {}), f"{path}.labelSelector")
-
-
-def _certificate_faults(certificate: Json, path: str) -> Faults:
-    places = ("credentialBundlePath", "keyPath", "certificateChainPath")
-    yield from required(certificate, path, "signerName", "keyType")
-    yield from apply({"keyType": optional(_KEY_TYPES), "maxExpirationSeconds": at_least(3600),
-                      **dict.fromkeys(places, file_path)}, certificate, path)  # fmt: skip
-    if not any(certificate.get(place) for place in places):
-        yield Fault(path, f"one of {', '.join(places)} is required")
-
-
+# --- claims made for the pod ---------------------------------------------------------------------------------------------------
 def _ephemeral_faults(source: Json, path: str) -> Faults:
     template, at = source.get("volumeClaimTemplate"), f"{path}.volumeClaimTemplate"
     if template is None:
