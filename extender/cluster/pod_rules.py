@@ -137,16 +137,17 @@ def _set_priority(meta: Json, spec: Json, priority_classes: Callable[[], Sequenc
 
 def faults(new: Json, old: Json | None) -> list[Fault]:
     """Everything that is wrong with a new pod or a change of one."""
+    spec = new.get("spec") or {}
     if old is None:
-        spec = new.get("spec") or {}
         annotations = new["metadata"].get("annotations") or {}
         known = known_annotation_faults({"metadata": {"annotations": annotations}, "spec": spec}, "")
         return [*_judged(msgspec.json.encode(spec)), *known]
-    if new["spec"] is old["spec"] or new["spec"] == old["spec"]:
+    if spec is old["spec"] or spec == old["spec"]:
         return []
-    if _fixed(new["spec"], old["spec"]) != _fixed(old["spec"], new["spec"]):
-        return [Fault("spec", _FORBIDDEN_UPDATE)]
-    return [*_gate_faults(new["spec"], old["spec"]), *_toleration_faults(new["spec"], old["spec"])]
+    found = _judged(msgspec.json.encode(spec))
+    if _fixed(spec, old["spec"]) != _fixed(old["spec"], spec):
+        return [*found, Fault("spec", _FORBIDDEN_UPDATE)]
+    return [*found, *_gate_faults(spec, old["spec"]), *_toleration_faults(spec, old["spec"])]
 
 
 def found_faults(pod: Json) -> list[Fault]:

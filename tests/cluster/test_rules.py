@@ -17,6 +17,11 @@ _TEMPLATE: Json = {"metadata": {"labels": {"app": "x"}}, "spec": _POD}
 _ENDING: Json = {**_TEMPLATE, "spec": {**_POD, "restartPolicy": "Never"}}
 _SELECTED: Json = {"selector": {"matchLabels": {"app": "x"}}, "template": _TEMPLATE}
 _CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+_ON_N1: Json = {
+    "nodeAffinity": {
+        "required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["n1"]}]}]},
+    },
+}  # fmt: skip
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 VALID: dict[Kind, Json] = {
     meta.POD: {"spec": _POD},
@@ -35,7 +40,9 @@ VALID: dict[Kind, Json] = {
     meta.RESOURCE_QUOTA: {"spec": {"hard": {"pods": "3", "requests.example.test/fpga": "1"}, "scopes": ["NotTerminating"]}},
     meta.LIMIT_RANGE: {"spec": {"limits": [{"type": "Container", "max": {"cpu": "4"}, "default": {"cpu": "1"}}]}},
     meta.PVC: {"spec": _CLAIM},
-    meta.PV: {"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}},
+    meta.PV: {
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}, **_ON_N1},
+    },
     meta.STORAGE_CLASS: {"provisioner": "example.com/disk"},
     meta.SERVICE: {"spec": {"ports": [{"port": 80}]}},
     meta.CONFIG_MAP: {"data": {"a": "b"}},
@@ -177,6 +184,7 @@ FIXED: dict[str, tuple[Kind, str, Any]] = {
     "the claims of a stateful set": (meta.STATEFUL_SET, "spec.serviceName", "t"),
     "the value of a priority": (meta.PRIORITY_CLASS, "value", 11),
     "the scopes of a quota": (meta.RESOURCE_QUOTA, "spec.scopes", ["BestEffort"]),
+    "the nodes of a volume": (meta.PV, "spec.nodeAffinity.required.nodeSelectorTerms.0.matchExpressions.0.values", ["n2"]),
     "the class of a claim": (meta.PVC, "spec.accessModes", ["ReadWriteMany"]),
     "the source of a volume": (meta.PV, "spec.hostPath.path", "/other"),
     "the provisioner of a class": (meta.STORAGE_CLASS, "provisioner", "example.com/other"),
@@ -192,6 +200,28 @@ def test_what_is_fixed_cannot_be_changed(cluster: Cluster, ns: str, kind: Kind, 
             cluster.update(kind, made)
     finally:
         cluster.delete(kind, meta.key_of(made))
+
+
+CHANGED: dict[str, tuple[str, Any, str]] = {
+    "no image": ("spec.containers.0.image", "", "spec.containers[0].image"),
+    "no time to run": ("spec.activeDeadlineSeconds", 0, "spec.activeDeadlineSeconds"),
+    "nothing at all": ("spec", {}, "spec"),
+}
+
+
+@pytest.mark.parametrize(("path", "value", "named"), CHANGED.values(), ids=CHANGED)
+def test_a_pod_that_is_changed_is_checked_anew(cluster: Cluster, ns: str, path: str, value: Any, named: str) -> None:
+    made = copy.deepcopy(cluster.create(meta.POD, _object(meta.POD, ns)))
+    _write(made, path, value)
+    with pytest.raises(Invalid) as refused:
+        cluster.update(meta.POD, made)
+    assert any(named in fault.path for fault in refused.value.faults), refused.value
+
+
+def test_a_service_keeps_its_address(cluster: Cluster, ns: str) -> None:
+    made = copy.deepcopy(cluster.create(meta.SERVICE, _object(meta.SERVICE, ns)))
+    made["spec"] = VALID[meta.SERVICE]["spec"]
+    assert cluster.update(meta.SERVICE, made)["spec"]["ports"][0]["port"] == 80
 
 
 def test_a_pod_cannot_have_a_preemption_of_its_own(cluster: Cluster, ns: str) -> None:

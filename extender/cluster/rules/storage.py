@@ -51,7 +51,8 @@ def _unchangeable(spec: Json, before: Json) -> Json:
     """What a claim keeps. Its volume is written once, when it is bound, and a default class that comes late likewise."""
     written_once = (name for name in ("volumeName", "storageClassName") if name not in before)
     free = {"resources", "volumeAttributesClassName", *written_once}
-    return {name: value for name, value in spec.items() if name not in free}
+    kept = {name: value for name, value in spec.items() if name not in free}
+    return {**kept, "limits": spec.get("resources", {}).get("limits", {})}
 
 
 def volume_faults(new: Json) -> Faults:
@@ -79,6 +80,8 @@ def volume_faults(new: Json) -> Faults:
 def volume_changes(new: Json, old: Json) -> Faults:
     if any(new.get("spec", {}).get(source) != old.get("spec", {}).get(source) for source in VOLUME_KINDS):
         yield Fault("spec", "the source of a volume cannot be changed")
+    if "nodeAffinity" in old.get("spec", {}) and new.get("spec", {}).get("nodeAffinity") != old["spec"]["nodeAffinity"]:
+        yield Fault("spec.nodeAffinity", "cannot be changed")
 
 
 def _node_affinity_faults(spec: Json) -> Faults:

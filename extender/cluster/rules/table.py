@@ -37,7 +37,7 @@ RULES: Mapping[Kind, Row] = {
     meta.BATCH_CRON_JOB: Row(shapes.CRON_JOB, jobs.cron_job_faults),
     meta.PRIORITY_CLASS: Row(shapes.PRIORITY_CLASS, policy.priority_class_faults, ("value", "preemptionPolicy")),
     meta.PDB: Row(shapes.BUDGET, policy.budget_faults),
-    meta.RESOURCE_QUOTA: Row(shapes.QUOTA, policy.quota_faults, ("spec.scopes", "spec.scopeSelector")),
+    meta.RESOURCE_QUOTA: Row(shapes.QUOTA, policy.quota_faults, ("spec.scopes",)),
     meta.LIMIT_RANGE: Row(shapes.LIMIT_RANGE, policy.limit_range_faults),
     meta.PVC: Row(shapes.CLAIM, storage.claim_object_faults, changes=storage.claim_changes),
     meta.PV: Row(shapes.VOLUME, storage.volume_faults, changes=storage.volume_changes),
