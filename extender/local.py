@@ -30,8 +30,8 @@ from extender.cluster.memory import MemoryCluster
 from extender.cluster.pod_history import PodHistory, PodSpan
 from extender.cluster.port import Cluster
 from extender.cluster.workloads import Workloads
-from extender.core.closing import queue_use
 from extender.core.conf import Conf
+from extender.core.queue_use import queue_use
 from extender.core.reasons import Waiting
 from extender.loop import CarryOut, Cycle, Loop
 from extender.service import Service

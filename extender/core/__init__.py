@@ -19,7 +19,7 @@ members.py     roles and parts of a gang         sub_jobs.py   the parts: sub-gr
 hyper_nodes.py sets of nodes close to each other live_heap.py  a queue whose keys move
 alike.py       jobs that fare the same          amounts.py    comparisons of amounts
 quotas.py water.py  sums per queue, fair division
-closing.py     conditions, phases, events at its end    waiting.py reasons.py never.py  why a task waits, in words
+closing.py queue_use.py  what is written at its end    waiting.py reasons.py never.py  why a task waits, in words
 
 kube/ volumes/ dra/    the filters and scorers of kube-scheduler, for nodes and pods, volumes, devices
 """

@@ -1,31 +1,24 @@
-"""Closing a session: PodGroup phases and conditions, pod conditions, events, queue use, and why every waiting job waits.
+"""Closing a session: PodGroup phases and conditions, pod conditions, events, and why every waiting job waits.
 
 Only what changed is written. Source: volcano ed72c7c, pkg/scheduler/framework/{session,job_updater}.go and plugins/gang."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.api import queue
-from extender.api.claim import ResourceClaim
-from extender.api.meta import POD, POD_GROUP, QUEUE, Json, Key, format_time
+from extender.api.meta import POD, POD_GROUP, Json, format_time
 from extender.api.operations import Emit, PatchStatus
 from extender.api.pod import Pod
 from extender.api.podgroup import SCHEDULED, UNSCHEDULABLE, PodGroup, PodGroupCondition, same_cause
-from extender.api.quantity import canonical, format_nanos
 from extender.core import status as st
-from extender.core.axis import CPU, MEMORY, IntR
-from extender.core.dra import quota
+from extender.core.queue_use import write_queue_use
 from extender.core.reasons import Reason, Waiting
 from extender.core.session import Session
 from extender.core.waiting import Telling, task_text
-
-_UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
 
 
 def close(ssn: Session, *, undecided: Callable[[int], bool] = lambda _: False, pods: bool = True) -> list[Waiting]:
@@ -50,7 +43,7 @@ def close(ssn: Session, *, undecided: Callable[[int], bool] = lambda _: False, p
         _close_group(ssn, job, why, phase, verdict)
         if pods and why is not None:
             _close_tasks(ssn, job, why)
-    _close_queues(ssn)
+    write_queue_use(ssn)
     return waiting
 
 
@@ -76,7 +69,7 @@ def _leaving(ssn: Session) -> NDArray[np.int64]:
 def _worth_a_look(ssn: Session, phases: NDArray[np.int8]) -> list[int]:
     """Jobs that have unbound tasks, or whose PodGroup shows other numbers or another phase than they have now."""
     counts = ssn.job_counts
-    unbound = counts[:, list(_UNBOUND)].sum(axis=1) > 0
+    unbound = counts[:, list(st.UNBOUND_SET)].sum(axis=1) > 0
     shown = ssn.jobs.shown
     now = counts[:, [st.RUNNING, st.SUCCEEDED, st.FAILED]]
     differs = (shown != now).any(axis=1) | (ssn.job_phase != ssn.jobs.phase) | (phases != ssn.jobs.phase)
@@ -201,7 +194,7 @@ def _close_tasks(ssn: Session, job: int, why: Waiting) -> None:
     """Condition PodScheduled=False, event and nomination of every task that found no node."""
     for task in ssn.jobs.pending_tasks[job]:
         pod = ssn.tasks.pod[task]
-        if pod is None or ssn.task_status[task] not in _UNBOUND or ssn.shape_of(task).gated or not ssn.places[task]:
+        if pod is None or ssn.task_status[task] not in st.UNBOUND_SET or ssn.shape_of(task).gated or not ssn.places[task]:
             continue
         reason, message, nominated = task_text(ssn, task, why)
         if _shows(pod, reason, message, nominated):
@@ -239,78 +232,3 @@ def _other_conditions(pod: Pod) -> list[Json]:
         for c in pod.status.conditions or ()
         if c.type != "PodScheduled"
     ]  # fmt: skip
-
-
-# --- queues -------------------------------------------------------------------------------------------------------------
-
-
-def _close_queues(ssn: Session) -> None:
-    """status.allocated of each queue and its ancestors, where it differs from what the queue shows."""
-    used, devices = queue_use(ssn), _device_use(ssn)
-    for row, object_ in enumerate(ssn.queues.queue):
-        shown = object_.status.allocated
-        now = _quantities(ssn, used[row]) | devices.get(row, {})
-        if shown is None and not used[row].any() and row not in devices:
-            continue
-        if shown is not None and _same(ssn, shown, used[row]) and _devices_in(shown) == devices.get(row, {}):
-            continue
-        gone = {name: None for name in shown or () if name not in now}
-        key = Key("", object_.metadata.name)
-        ssn.operations.append(PatchStatus(QUEUE, key, {"status": {"allocated": {**gone, **now}}}, uid=object_.metadata.uid))
-
-
-def queue_use(ssn: Session) -> NDArray[np.int64]:
-    """(Q, R) what the tasks of each queue and of the queues below it hold now."""
-    used = np.zeros((len(ssn.queues), ssn.job_allocated.shape[1]), dtype=np.int64)
-    rows = np.flatnonzero(ssn.jobs.queue >= 0)
-    np.add.at(used, ssn.jobs.queue[rows], ssn.job_allocated[rows])
-    own = used.copy()
-    for row in range(len(ssn.queues)):
-        for ancestor in _ancestors(ssn, row):
-            used[ancestor] += own[row]
-    return used
-
-
-def _device_use(ssn: Session) -> dict[int, dict[str, str]]:
-    """Queue -> what its tasks, and those of the queues below it, hold by claim; a claim counts once in each queue."""
-    held: dict[int, dict[Key, ResourceClaim]] = {}
-    for task in quota.holding(ssn):
-        row, pod = ssn.queue_of(ssn.job_of(task)), ssn.tasks.pod[task]
-        if row >= 0 and pod is not None:
-            claims = quota.claims_of(pod, ssn.facts)
-            for queue_row in (row, *_ancestors(ssn, row)) if claims else ():
-                held.setdefault(queue_row, {}).update(claims)
-    return {
-        row: {name: format_nanos(amount) for name, amount in sum(counts, Counter()).items()}
-        for row, claims in held.items()
-        if any(counts := [quota.counted(claim, consumable=True) for claim in claims.values()])
-    }
-
-
-def _devices_in(shown: Mapping[str, str | int | float]) -> dict[str, str]:
-    return {name: canonical(amount) for name, amount in shown.items() if quota.is_about_devices(name)}
-
-
-def _ancestors(ssn: Session, row: int) -> list[int]:
-    path: list[int] = []
-    name = ssn.queues.name[row]
-    while name != queue.ROOT:
-        name = ssn.queues.queue[ssn.queues.rows[name]].spec.parent or queue.ROOT
-        parent = ssn.queues.rows.get(name)
-        if parent is None or parent in path or parent == row:
-            break
-        path.append(parent)
-    return path
-
-
-def _quantities(ssn: Session, amounts: IntR) -> dict[str, str]:
-    return {
-        name: ssn.axis.text(i, float(amounts[i]))
-        for i, name in enumerate(ssn.axis.names[: len(amounts)])
-        if amounts[i] or i in (CPU, MEMORY)
-    }
-
-
-def _same(ssn: Session, shown: Mapping[str, str | int | float], amounts: IntR) -> bool:
-    listed = {name: amount for name, amount in shown.items() if not quota.is_about_devices(name)}
-    return bool((ssn.axis.quantities(listed)[: len(amounts)] == amounts).all())

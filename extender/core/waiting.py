@@ -16,8 +16,6 @@ from extender.core.never import gang_too_large, members_too_large, with_sizes
 from extender.core.reasons import FitErrors, Reason, Waiting, is_insufficient, merged, no_room
 from extender.core.session import Session
 
-_UNBOUND = (st.PENDING, st.ALLOCATED, st.PIPELINED)
-
 
 class Telling:
     """What is told of the jobs as they stand at the end of a session: worked out once for all of a kind that fared the same."""
@@ -67,7 +65,7 @@ class Telling:
 def why_waits(ssn: Session, job: int) -> Waiting | None:
     """The dominant reason why the job has tasks without a node or is not let in; None where it does not wait."""
     counts = ssn.job_counts[job]
-    unbound = int(sum(counts[status] for status in _UNBOUND))
+    unbound = int(sum(counts[status] for status in st.UNBOUND_SET))
     group = ssn.jobs.group[job]
     not_admitted = group is not None and ssn.job_phase[job] <= st.PHASE_PENDING
     if not unbound and not not_admitted:
@@ -158,7 +156,7 @@ def _queue_numbers(ssn: Session, row: int, request: IntR) -> tuple[str, dict[str
 
 def _no_place(ssn: Session, job: int, name: str, queue: str, row: int, numbers: dict[str, object]) -> Waiting:
     """It is let in, yet tasks have no node."""
-    tasks = [t for t in ssn.jobs.pending_tasks[job] if ssn.task_status[t] in _UNBOUND]
+    tasks = [t for t in ssn.jobs.pending_tasks[job] if ssn.task_status[t] in st.UNBOUND_SET]
     _judge_untried(ssn, tasks)
     errors = [ssn.fit_errors[t] for t in tasks if t in ssn.fit_errors and ssn.task_status[t] == st.PENDING]
     if errors:
