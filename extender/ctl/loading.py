@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 
 from extender.api.errors import PumiceError, UsageError, nearest
 from extender.api.meta import KINDS, kind_of
@@ -27,6 +28,10 @@ _PASSED_OVER = frozenset({
 _PASSED_GROUPS = ("k8s.io", "apps", "autoscaling", "extensions", "v1")
 # Kinds of Kubernetes that do have a bearing, and what is missed without them.
 _MISSED = {"RuntimeClass": "its pods get no overhead and no node selector"}
+# Files of which other programs make manifests.
+_SOURCES = dict.fromkeys(("kustomization.yaml", "kustomization.yml"), "kubectl kustomize FOLDER | pumice run -") | dict.fromkeys(
+    ("Chart.yaml", "values.yaml"), "helm template FOLDER | pumice run -"
+)
 _GROUPS = frozenset(kind.api_version.rpartition("/")[0] for kind in KINDS)
 _ALIKE = 0.85  # groups as near as this are slips of the pen
 
@@ -114,6 +119,9 @@ def _objects(place: Found, document: object, faults: Faults) -> Iterator[Found]:
     kind = document.get("kind")
     if "kind" not in document and {"actions", "tiers"} & document.keys():
         raise found.refuse("this is a scheduler.conf; give it with --conf")
+    tool = _SOURCES.get(Path(place.source).name)
+    if tool is not None and not ("metadata" in document and "kind" in document):
+        raise found.refuse(f"this is what manifests are made of; give what comes of it: {tool}")
     for field in ("apiVersion", "kind"):
         if not isinstance(document.get(field), str) or not document[field]:
             raise found.refuse(f"{field}: " + ("missing" if not document.get(field) else "must be text"))

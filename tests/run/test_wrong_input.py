@@ -444,6 +444,26 @@ def test_all_files_that_cannot_be_read_are_told(pumice: Command) -> None:
     )
 
 
+SOURCES = {
+    "kustomization.yaml": ("resources: [job.yaml]", "kubectl kustomize FOLDER | pumice run -"),
+    "kustomization.yml": (
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization",
+        "kubectl kustomize FOLDER | pumice run -",
+    ),
+    "Chart.yaml": ("apiVersion: v2\nname: jobs", "helm template FOLDER | pumice run -"),
+    "values.yaml": ("replicas: 3", "helm template FOLDER | pumice run -"),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_manifests_are_made_of(pumice: Command, name: str) -> None:
+    """Run without what it would change, they would be other manifests."""
+    text, tool = SOURCES[name]
+    ran = pumice("run", "d", files={f"d/{name}": text, "d/job.yaml": JOB})
+    says = f"d/{name}: document 1: this is what manifests are made of; give what comes of it: {tool}"
+    assert (ran.status, ran.fault) == (1, says)
+
+
 MPI_JOB = "apiVersion: kubeflow.org/v1\nkind: MPIJob\nmetadata: {name: a}\n"
 NOTHING = {
     "empty": ("", ""),
