@@ -104,9 +104,9 @@ def test_an_unknown_path_is_a_mistake() -> None:
 # --- the chain ----------------------------------------------------------------------------------------------------------------
 def world(**given: Any) -> MemoryCluster:
     cluster = MemoryCluster(VirtualClock())
-    queues = [("root", ""), ("default", "root"), ("team", "root")]
-    cluster.load([{"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": {"parent": parent},
-                   "status": {"state": "Open"}} for name, parent in queues])  # fmt: skip
+    queues = {"root": {}, "default": {"parent": "root"}, "team": {"parent": "root"}}
+    cluster.load([{"apiVersion": QUEUE.api_version, "kind": "Queue", "metadata": {"name": name}, "spec": spec,
+                   "status": {"state": "Open"}} for name, spec in queues.items()])  # fmt: skip
     cluster.admission = WebhookAdmission(cluster, Settings(**{"enabled": tuple(BY_PATH), **given}))
     return cluster
 
