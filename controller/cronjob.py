@@ -71,6 +71,8 @@ def reconcile(seen: CronSeen, now: Time) -> Decision:
     spec, status = seen.cron["spec"], dict(seen.cron.get("status") or {})
     told = [seen.tell("Normal", "SawCompletedJob", f"Saw completed job {_name(job)}, status {_phase(job)}")
             for job in _just_finished(seen, status)]  # fmt: skip
+    told += [seen.tell("Warning", "StaleReference", f"Active job {each.get('name')} does not exist any more")
+             for each in _stale(seen, status)]  # fmt: skip
     surplus = [job for limit in _HISTORY for job in _surplus(seen, limit)]
     trimmed = [Delete(JOB, key_of(job), uid=uid_of(job)) for job in surplus]
     told += [seen.tell("Normal", "SuccessfulDelete", f"Deleted job {_name(job)}") for job in surplus]
@@ -176,7 +178,8 @@ def _base(seen: CronSeen, now: Time) -> Time:
 def _done(seen: CronSeen, before: Sequence[Stage], told: Sequence[Emit], status: Json, now: Time,
           again: Time | None = None) -> Decision:  # fmt: skip
     """The status: who is active, and when a job last succeeded."""
-    status["active"] = [_reference(job) for job in _active(seen)]
+    deleted = {each.key for stage in before for each in stage.operations if isinstance(each, Delete)}
+    status["active"] = [_reference(job) for job in _active(seen) if key_of(job) not in deleted]
     successes = [_finished_at(job) for job in seen.jobs if _phase(job) == COMPLETED]
     if any(successes):
         status["lastSuccessfulTime"] = max([*successes, str(status.get("lastSuccessfulTime") or "")])
@@ -189,6 +192,11 @@ def _done(seen: CronSeen, before: Sequence[Stage], told: Sequence[Emit], status:
 def _just_finished(seen: CronSeen, status: Json) -> list[Json]:
     listed = {each.get("uid") for each in status.get("active") or ()}
     return [job for job in seen.jobs if uid_of(job) in listed and _phase(job) in FINISHED]
+
+
+def _stale(seen: CronSeen, status: Json) -> list[Json]:
+    there = {uid_of(job) for job in seen.jobs}
+    return [each for each in status.get("active") or () if each.get("uid") not in there]
 
 
 def _surplus(seen: CronSeen, limit: str) -> list[Json]:

@@ -112,6 +112,8 @@ class JobController(PlainController):
         job = self._views.get(owner.job)
         event = observe.pod_event(old, new, observe.task_of(job, owner.task), of_job.totals(owner.task))
         self._cancelled += self._delayed.overtaken(owner.job, owner.name, owner.uid, event)
+        if event == words.POD_EVICTED and job is not None:
+            self._forget(job)  # who takes a pod away may have taken what it needs, too
         return (observe.simplest(job, observe.pod_request(new or owner, event, first_seen=old is None)),)
 
     def _group_changed(self, change: Change) -> Sequence[Hashable]:

@@ -12,6 +12,7 @@ from extender.api.errors import NotFound
 from extender.api.meta import (
     COMMAND,
     CRON_JOB,
+    EVENT,
     HYPER_NODE,
     JOB,
     JOB_FLOW,
@@ -170,6 +171,23 @@ def test_a_lost_status_write_heals() -> None:
     world.restart_controllers()
     world.manager.step()
     assert [each["name"] for each in world.get(CRON_JOB, "c")["status"]["active"]] == jobs(world)
+
+
+def reasons(world: World) -> set[str]:
+    about = (event for event in world.cluster.list(EVENT).objects if event["involvedObject"]["kind"] == CRON_JOB.name)
+    return {event["reason"] for event in about}
+
+
+def test_an_active_job_that_is_taken_away_is_told() -> None:
+    """It is none of those that the cron job ended itself."""
+    world = World()
+    cron(world, concurrencyPolicy="Replace")
+    world.settle_until(world.clock.now() + 125)
+    before = reasons(world)
+    world.cluster.delete(JOB, key(jobs(world)[0]))
+    world.settle()
+    assert ("ReplaceConcurrent" in before, "StaleReference" in before, "StaleReference" in reasons(world)) == (True, False, True)
+    assert not world.get(CRON_JOB, "c")["status"].get("active")
 
 
 def node(name: str, **labels: str) -> Json:

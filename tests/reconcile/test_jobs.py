@@ -212,6 +212,15 @@ def test_a_deleted_group_is_made_again() -> None:
     assert [each["metadata"]["name"] for each in world.cluster.list(POD_GROUP).objects] == [name]
 
 
+def test_what_a_new_pod_needs_is_made_again_with_it() -> None:
+    """Somebody has taken away the job's list of hosts, and a pod."""
+    world = start(job(plugins={"svc": []}))
+    world.cluster.delete(CONFIG_MAP, key("j-svc"))
+    world.cluster.delete(POD, key("j-w-0"), grace_seconds=0)
+    world.settle()
+    assert (phase(world), gone(world, CONFIG_MAP, "j-svc")) == ("Running", False)
+
+
 def test_time_to_live() -> None:
     """Counted from the end, and not started anew by late events."""
     world = start(job(ttlSecondsAfterFinished=30))
