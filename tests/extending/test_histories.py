@@ -235,9 +235,10 @@ class Histories(RuleBasedStateMachine):
 
     @rule(gang=gangs)
     def minimum_is_raised(self, gang: str) -> None:
-        """While members may have been given nodes already, before any of them has been bound."""
+        """While members may have been given nodes already, before any of them has been bound; never to more than a queue may
+        hold, so that in the end all can run."""
         members = self._members(gang)
-        if len(members) > self.sizes[gang] and not any(each["spec"].get("nodeName") for each in members):
+        if len(members) > self.sizes[gang] < LIMIT and not any(each["spec"].get("nodeName") for each in members):
             self.sizes[gang] += 1
             self.cluster.patch(POD_GROUP, Key("default", gang), {"spec": {"minMember": self.sizes[gang]}})
             self.news()
