@@ -215,13 +215,25 @@ def test_what_cannot_be_chosen(words: list[str], message: str) -> None:
         chosen(words)
 
 
+class Unchecked(MemoryCluster):
+    """An API server with a job from before it checked what tasks are."""
+
+    def list(self, kind: Kind, namespace: str = "", label_selector: str = "", field_selector: str = "") -> Listing:
+        found = super().list(kind, namespace, label_selector, field_selector)
+        known = {"apiVersion": JOB.api_version, "kind": JOB.name, "metadata": {"name": "broken", "namespace": "default"}}
+        broken = {**known, "spec": {"tasks": [{"name": "w", "template": "none"}]}}
+        return Listing([broken, *found.objects], found.resource_version) if kind == JOB else found
+
+
 def test_an_object_that_cannot_be_read_is_passed_over() -> None:
     """The others are looked at."""
-    clock, cluster, _ = make()
-    broken = {"apiVersion": JOB.api_version, "kind": JOB.name, "metadata": {"name": "broken", "namespace": "default"}}
-    cluster.load([{**broken, "spec": {"tasks": [{"name": "w", "template": "none"}]}}])
+    clock = VirtualClock(1e9)
+    cluster = Unchecked(clock)
+    cluster.load([QUEUE_OBJECT])
+    cluster.create(JOB, {**job(task(replicas=3)), "metadata": {"name": "j", "namespace": "default"}})
     manager = Manager(cluster, clock, Settings(make_keys=lambda: KEYS))
     manager.start()
+    manager.step()
     admit(cluster)
     manager.step()
     assert len(cluster.list(POD).objects) == 3
