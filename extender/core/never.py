@@ -5,11 +5,16 @@ Only what is certain is said: a bound that no placement can beat."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from extender.core import status as st
 from extender.core.axis import IntR
+from extender.core.kube import inter_pod_affinity, ports
+from extender.core.kube.neighbours import Neighbours
+from extender.core.kube.pod_terms import Kind, terms
 from extender.core.plugin import TaskClass
 from extender.core.reasons import FitErrors
 from extender.core.session import Session
@@ -33,25 +38,24 @@ def gang_too_large(ssn: Session, job: int) -> str:
     """Why even an empty cluster could not hold the job's minimum; empty where that is not certain.
 
     Of each class at least `minimum - everything else` tasks must run; no more than the sum over nodes of how often one of
-    them fits can."""
+    them fits can, and where they keep apart from each other no more than one in each domain."""
     minimum = int(ssn.jobs.min_available[job])
     tasks = [t for t in ssn.jobs.tasks[job] if ssn.task_status[t] not in st.ENDED_SET and not ssn.shape_of(t).best_effort]
     ended = sum(int(ssn.job_counts[job][code]) for code in st.ENDED_SET)
     others = len(ssn.jobs.tasks[job]) - len(tasks) - ended + int(ssn.job_counts[job][st.SUCCEEDED])
     count = Counter(ssn.task_class(task).id for task in tasks)
+    causes = {cause for task in ssn.jobs.tasks[job] if task in ssn.fit_errors for cause in ssn.fit_errors[task].counts}
     for task in {ssn.task_class(task).id: task for task in tasks}.values():
         cls = ssn.task_class(task)
         needed = minimum - others - (len(tasks) - count[cls.id])
-        most = _most(ssn, cls) if needed > 1 else needed
+        most = _most(ssn, cls, causes) if needed > 1 else needed
         if needed > most:
             return f"even an empty cluster has room for {most} of the {needed} that must run at once"
-    return _claim_of_one(ssn, job, minimum)
+    return _claim_of_one(ssn, job, minimum) if IN_USE in causes else ""
 
 
 def _claim_of_one(ssn: Session, job: int, minimum: int) -> str:
-    """Of pods that mount a claim of the mode ReadWriteOncePod one runs at a time; looked at where one was refused for that."""
-    if not any(IN_USE in ssn.fit_errors[task].counts for task in ssn.jobs.tasks[job] if task in ssn.fit_errors):
-        return ""
+    """Of pods that mount a claim of the mode ReadWriteOncePod one runs at a time."""
     stock = Stock(ssn.snapshot)
     living = (ssn.snapshot.tasks.pod[t] for t in ssn.jobs.tasks[job] if ssn.task_status[t] not in st.ENDED_SET)
     members = [needed(pod, stock, ALL).exclusive for pod in living if pod is not None]
@@ -78,12 +82,29 @@ def members_too_large(ssn: Session, job: int, asked: IntR) -> str:
     return ""
 
 
-def _most(ssn: Session, cls: TaskClass) -> int:
-    """How many tasks of the class the nodes could hold if they were empty."""
+def _most(ssn: Session, cls: TaskClass, causes: Container[str]) -> int:
+    """How many tasks of the class the nodes could hold if they were empty. `causes`: why tasks of the job were refused."""
     plan = ssn.plan(cls)
     open_nodes = (plan.candidates() | ssn.elsewhere) & plan.not_ruled_out()
     times = ssn.allocatable[:, plan.asked] // plan.amount
-    return int(np.where(open_nodes, times.min(axis=1), 0).clip(min=0).sum())
+    times = np.where(open_nodes, times.min(axis=1), 0).clip(min=0)
+    most = int(times.sum())
+    for domains in _apart(ssn, cls, causes):
+        counted = domains != 0
+        most = min(most, len(np.unique(domains[counted & (times > 0)])) + int(times[~counted].sum()))
+    return most
+
+
+def _apart(ssn: Session, cls: TaskClass, causes: Container[str]) -> Iterator[NDArray[np.int32]]:
+    """(N,) domains that take one task of the class each, 0 for nodes that take any number; for each reason that was met."""
+    n = len(ssn.nodes)
+    if ports.REASON in causes and ports.host_ports(cls.spec):
+        yield np.arange(1, n + 1, dtype=np.int32)
+    if inter_pod_affinity.ANTI_AFFINITY_REASON in causes:
+        namespace = Neighbours(ssn.snapshot).namespace_labels(cls.namespace)
+        for term in terms(cls.shape, cls.namespace):
+            if term.kind is Kind.ANTI_AFFINITY and term.matches(cls.namespace, cls.labels, namespace):
+                yield ssn.nodes.labels.column(term.topology_key, n)
 
 
 def with_sizes(ssn: Session, cls: TaskClass, errors: FitErrors) -> str:

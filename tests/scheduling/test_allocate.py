@@ -43,8 +43,16 @@ def gang(name: str, size: int, least: int, cpu: int, *, in_queue: str = "default
     return [podgroup(name).members(least).queue(in_queue), *members]
 
 
+def apart(size: int, topology_key: str) -> list[Json]:
+    """A gang of which no two members may be in one domain."""
+    terms = [{"topologyKey": topology_key, "labelSelector": {"matchLabels": {"app": "g"}}}]
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    members = [task(f"g-w-{i}", group="g").cpu(1).labels(app="g").with_("spec.affinity", affinity) for i in range(size)]
+    return [podgroup("g").members(size), *members]
+
+
 def nodes(count: int, cpu: int) -> list[Json]:
-    return [node(f"n{i}").cpu(cpu).memory("64Gi") for i in range(count)]
+    return [node(f"n{i}").cpu(cpu).memory("64Gi").labels({"kubernetes.io/hostname": f"n{i}"}) for i in range(count)]
 
 
 CASES: dict[str, tuple[list[Json], list[str]]] = {
@@ -102,6 +110,7 @@ def test_which_pods_are_bound(objects: list[Json], want: list[str]) -> None:
     assert bound(run(objects)) == want
 
 
+PORT = [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}], "resources": {"requests": {"cpu": "1"}}}]
 WAITS: dict[str, tuple[list[Json], Reason, str]] = {
     "no room now": (
         [*nodes(1, 4), queue(), *gang("a", 1, 1, 3), *gang("g", 1, 1, 2)],
@@ -118,6 +127,26 @@ WAITS: dict[str, tuple[list[Json], Reason, str]] = {
         Reason.NEVER_FITS,
         "gang of 3: even an empty cluster has room for 2 of the 3 that must run at once; "
         "0/2 nodes are unavailable: 2 Insufficient cpu.",
+    ),
+    "a gang of which one runs on a node, on too few nodes": (
+        [*nodes(2, 8), queue(), *apart(3, "kubernetes.io/hostname")],
+        Reason.NEVER_FITS,
+        "gang of 3: even an empty cluster has room for 2 of the 3 that must run at once; "
+        "0/2 nodes are unavailable: 2 node(s) didn't match pod anti-affinity rules.",
+    ),
+    "a gang that is apart in racks, and nodes without one": (
+        [*nodes(2, 8), node("r0").cpu(1).memory("64Gi").labels(rack="a"), queue(),
+         task("other", group="x").cpu(8).on("n0"), task("another", group="x").cpu(6).on("n1"),
+         *apart(4, "rack")],
+        Reason.INSUFFICIENT_RESOURCES,
+        "gang of 4: 3 fit, 1 lack a node; 0/3 nodes are unavailable: 3 Insufficient cpu.",
+    ),
+    "a gang whose members want the same port": (
+        [*nodes(2, 8), queue(), podgroup("g").members(3),
+         *[task(f"g-w-{i}", group="g").with_("spec.containers", PORT) for i in range(3)]],
+        Reason.NEVER_FITS,
+        "gang of 3: even an empty cluster has room for 2 of the 3 that must run at once; "
+        "0/2 nodes are unavailable: 2 node(s) didn't have free ports for the requested pod ports.",
     ),
     "a gang of which some fit": (
         [*nodes(5, 4), queue(), task("other", group="x").cpu(4).on("n0"), *gang("g", 5, 5, 4)],
