@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import field
 
 from extender.api import quantity
-from extender.api.selectors import NodeSelector
+from extender.api.selectors import NodeSelector, Toleration
 from extender.api.views import Metadata, Quantities, View
 
 ALL, EXACT_COUNT = "All", "ExactCount"  # allocation modes: every matching device there is, or so many
@@ -22,14 +22,6 @@ class CelSelector(View, frozen=True):
 
 class DeviceSelector(View, frozen=True):
     cel: CelSelector | None = None
-
-
-class DeviceToleration(View, frozen=True):
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-    toleration_seconds: int | None = None
 
 
 class DeviceConfiguration(View, frozen=True):
@@ -58,7 +50,7 @@ class ExactRequest(View, frozen=True):
     count: int = 0
     admin_access: bool | None = None
     selectors: tuple[DeviceSelector, ...] | None = None
-    tolerations: tuple[DeviceToleration, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
     capacity: CapacityAsked = CapacityAsked()
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from extender.api.claim import ALL, DeviceClass, DeviceConstraint, DeviceSelector, DeviceToleration, ExactRequest, ResourceClaim
+from extender.api.claim import ALL, DeviceClass, DeviceConstraint, DeviceSelector, ExactRequest, ResourceClaim
 from extender.api.errors import PumiceError
-from extender.api.selectors import Taint
+from extender.api.selectors import Taint, Toleration
 from extender.core.dra.cel import CelError, Value, compiled
 from extender.core.dra.pools import DeviceId, Offer
 
@@ -77,27 +77,13 @@ class Matching:
                     raise CannotAllocate(f"{owner}: selector #{number}: {error}") from None
 
 
-def tolerates(tolerations: Sequence[DeviceToleration] | None, taints: Sequence[Taint] | None) -> bool:
-    """Every taint that keeps pods away is tolerated."""
+def tolerates(tolerations: Sequence[Toleration] | None, taints: Sequence[Taint] | None) -> bool:
+    """Every taint that keeps pods away is tolerated. Source: resourceclaim, ToleratesTaint, whose rules are those of nodes."""
     return all(
-        any(_tolerated(toleration, taint) for toleration in tolerations or ())
+        any(toleration.tolerates(taint) for toleration in tolerations or ())
         for taint in taints or ()
         if taint.effect in ("NoSchedule", "NoExecute")
     )
-
-
-def _tolerated(toleration: DeviceToleration, taint: Taint) -> bool:
-    """Source: k8s.io/dynamic-resource-allocation v0.36.1, resourceclaim, ToleratesTaint."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.operator or "Equal":
-        case "Exists":
-            return True
-        case "Equal":
-            return toleration.value == taint.value
-    return False
 
 
 class Agreement:
