@@ -136,7 +136,8 @@ def loader(kubeconfig: str = "", context: str = "", master: str = "") -> Callabl
         try:
             if not kubeconfig and os.environ.get("KUBERNETES_SERVICE_HOST"):
                 kubernetes_config.load_incluster_config(configuration)
-            elif kubeconfig or not master or _default_exists():
+            elif kubeconfig or not master or _exists(kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION):
+                _check_there(kubeconfig)
                 kubernetes_config.load_kube_config(kubeconfig or None, context or None, configuration, persist_config=False)
         except (kubernetes_config.ConfigException, OSError) as error:
             raise ConfError(f"{kubeconfig or 'kubeconfig'}: {error}") from error
@@ -150,5 +151,14 @@ def loader(kubeconfig: str = "", context: str = "", master: str = "") -> Callabl
     return load
 
 
-def _default_exists() -> bool:
-    return Path(kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION).expanduser().exists()
+def _check_there(kubeconfig: str) -> None:
+    """The client would say that it is invalid. Raises ConfError."""
+    if kubeconfig and not _exists(kubeconfig):
+        raise ConfError(f"{kubeconfig}: no such file")
+    if not kubeconfig and not _exists(kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION):
+        raise ConfError("there is no kubeconfig: name one with --kubeconfig, or in KUBECONFIG")
+
+
+def _exists(paths: str) -> bool:
+    """One at least of several, as in KUBECONFIG."""
+    return any(Path(path).expanduser().exists() for path in paths.split(os.pathsep) if path)

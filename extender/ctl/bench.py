@@ -261,6 +261,8 @@ def session(
 ) -> None:
     """Time one session over pending gangs: mirror fill, snapshot and session apart."""
     loaded = _conf(conf, plugins_dir)
+    for warning in loaded.warnings:
+        click.echo(f"warning: {conf}: {warning}", err=True)
     if idle:
         report = bench_idle(nodes, count, size, loaded)
     else:

@@ -80,7 +80,7 @@ def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str) -> 
 
 
 MISTAKES = {
-    "no such file": ("/nowhere", "", "/nowhere: "),
+    "no such file": ("/nowhere", "", "/nowhere: no such file"),
     "no such context": ("", "nowhere", "nowhere"),
 }
 
@@ -89,6 +89,14 @@ MISTAKES = {
 def test_a_mistake_names_its_place(kubeconfig: str, file: str, context: str, words: str) -> None:
     with pytest.raises(ConfError, match=words):
         loader(file or kubeconfig, context)()
+
+
+def test_nothing_to_go_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What to do is said, not that a file which nobody named is invalid."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr("kubernetes.config.KUBE_CONFIG_DEFAULT_LOCATION", f"{tmp_path}/one:{tmp_path}/other")
+    with pytest.raises(ConfError, match="there is no kubeconfig: name one with --kubeconfig, or in KUBECONFIG"):
+        loader()()
 
 
 def test_a_server_that_is_not_there_is_given_up_in_time() -> None:

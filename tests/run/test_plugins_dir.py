@@ -161,6 +161,13 @@ def test_a_folder_that_is_not_there(pumice: Command) -> None:
     assert (ran.status, ran.fault) == (1, "--plugins-dir: nowhere: there is no such folder")
 
 
+def test_warnings_of_a_configuration_of_the_bench(pumice: Command) -> None:
+    words = ("bench", "session", "--nodes", "1", "--gangs", "1", "--size", "1", "--conf", "c.conf")
+    ran = pumice(*words, files={"c.conf": 'actions: "enqueue"\ntiers: [{plugins: [{name: gang}]}]'})
+    says = "warning: c.conf: actions: none of them gives nodes to pods that ask for something; add 'allocate'\n"
+    assert (ran.status, ran.err) == (0, says)
+
+
 def test_a_configuration_of_the_bench_that_is_no_text(pumice: Command) -> None:
     ran = pumice("bench", "session", "--nodes", "1", "--gangs", "1", "--conf", "bin.conf", files={"bin.conf": b"\xff\xfe"})
     assert (ran.status, "bin.conf" in ran.fault) == (2, True)

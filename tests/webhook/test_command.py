@@ -75,7 +75,7 @@ MISTAKES = {
     "a misspelt flag": ([URL, "--enabled-admisson=x"], 2, "did you mean 'enabled-admission'?"),
     "no certificate there": ([URL, KUBE, "--tls-cert-file=/nowhere", "--tls-private-key-file=/nowhere"], 1, "No such file"),
     "no pair": ([URL, KUBE, "--tls-cert-file={0}/tls.crt", "--tls-private-key-file={0}/ca.key"], 1, "KEY_VALUES_MISMATCH"),
-    "no API server": ([URL, *TLS, "--kubeconfig=/nowhere"], 1, "/nowhere: Invalid kube-config file"),
+    "no API server": ([URL, *TLS, "--kubeconfig=/nowhere"], 1, "/nowhere: no such file"),
     "a useless configuration": ([URL, KUBE, *TLS, "--admission-conf={0}/conf.yaml"], 1, "resourceGroups: must be a list"),
 }
 
