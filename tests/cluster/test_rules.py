@@ -44,6 +44,8 @@ VALID: dict[Kind, Json] = {
         "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}, **_ON_N1},
     },
     meta.STORAGE_CLASS: {"provisioner": "example.com/disk"},
+    meta.CSI_NODE: {"spec": {"drivers": [{"name": "disk.example.com", "nodeID": "n1", "allocatable": {"count": 4}}]}},
+    meta.CSI_STORAGE_CAPACITY: {"storageClassName": "fast", "capacity": "1Gi"},
     meta.SERVICE: {"spec": {"ports": [{"port": 80}]}},
     meta.CONFIG_MAP: {"data": {"a": "b"}},
     meta.SECRET: {"data": {"a": "YQ=="}},
@@ -129,6 +131,11 @@ REFUSED: dict[str, tuple[Kind, str, Any, str]] = {
         meta.PV, "spec.nodeAffinity", {"required": {"nodeSelectorTerms": []}}, "spec.nodeAffinity.required",
     ),
     "a binding that there is not": (meta.STORAGE_CLASS, "volumeBindingMode", "Late", "volumeBindingMode"),
+    "fewer volumes than none": (
+        meta.CSI_NODE, "spec.drivers.0.allocatable.count", -1, "spec.drivers[0].allocatable.count",
+    ),
+    "a driver twice": (meta.CSI_NODE, "spec.drivers", [{"name": "a", "nodeID": "n"}] * 2, "spec.drivers[1].name"),
+    "room that is less than none": (meta.CSI_STORAGE_CAPACITY, "capacity", "-1", "capacity"),
     "a service without a port": (meta.SERVICE, "spec.ports", [], "spec.ports"),
     "a key that is no file": (meta.CONFIG_MAP, "data", {"a/b": "c"}, "data[a/b]"),
 }  # fmt: skip

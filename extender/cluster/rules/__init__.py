@@ -5,7 +5,7 @@ shapes.py     every field with its type; what does not fit cannot be read
 workloads.py  Deployment, ReplicaSet, StatefulSet, DaemonSet and the rest that makes pods
 jobs.py       Job and CronJob of Kubernetes
 policy.py     PriorityClass, PodDisruptionBudget, ResourceQuota, LimitRange
-storage.py    PersistentVolumeClaim, PersistentVolume, StorageClass
+storage.py    PersistentVolumeClaim, PersistentVolume, StorageClass, CSINode, CSIStorageCapacity
 objects.py    Node, Service, ConfigMap, Secret, Namespace
 
 A rule is given the decoded object (no nulls, no wrong types, no unknown fields) and yields what is wrong with it; what

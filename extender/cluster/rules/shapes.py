@@ -4,7 +4,7 @@ Source: k8s.io/api v0.36.1, */types.go."""
 
 from __future__ import annotations
 
-from extender.api.decode import AMOUNT, BASE64, FLAG, INT32, INT64, PORT, TEXT, TIME, ListOf, MapOf, Maybe, fields
+from extender.api.decode import AMOUNT, BASE64, FLAG, INT32, INT64, PORT, QUANTITY, TEXT, TIME, ListOf, MapOf, Maybe, fields
 from extender.api.shapes import (
     CLAIM_SPEC,
     LABEL_SELECTOR,
@@ -121,6 +121,15 @@ STORAGE_CLASS: Fields = {
     "provisioner": TEXT, "parameters": TEXT_MAP, **fields(MAYBE_TEXT, "reclaimPolicy volumeBindingMode"),
     "allowVolumeExpansion": MAYBE_FLAG, "mountOptions": TEXTS,
     "allowedTopologies": ListOf({"matchLabelExpressions": ListOf({"key": TEXT, "values": TEXTS})}),
+}  # fmt: skip
+
+CSI_NODE: Fields = {
+    "spec": {
+        "drivers": ListOf({**fields(TEXT, "name nodeID"), "topologyKeys": TEXTS, "allocatable": {"count": MAYBE_INT32}}),
+    },
+}  # fmt: skip
+STORAGE_CAPACITY: Fields = {
+    "storageClassName": TEXT, "nodeTopology": LABEL_SELECTOR, **fields(Maybe(QUANTITY), "capacity maximumVolumeSize"),
 }  # fmt: skip
 
 # --- the rest ---------------------------------------------------------------------------------------------------------

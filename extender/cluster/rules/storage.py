@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from extender.api import quantity
 from extender.api.checks import (
     DNS_SUBDOMAIN,
+    NOT_NEGATIVE,
     Check,
     Faults,
     apply,
+    apply_each,
     one_of,
     only_one,
     optional,
     qualified_name,
     repeated,
     required,
+    selector_faults,
 )
 from extender.api.errors import Fault
 from extender.api.meta import Json
@@ -105,3 +108,24 @@ def class_faults(new: Json) -> Faults:
             yield from required(line, f"{at}[{position}]", "values")
             yield from repeated(line.get("values", []), f"{at}[{position}].values")
             yield from apply({"key": qualified_name}, {"key": line.get("key", "")}, f"{at}[{position}]")
+
+
+def driver_faults(new: Json) -> Faults:
+    """Of a CSINode: its drivers, and how many volumes of each it can have attached."""
+    drivers = new.get("spec", {}).get("drivers", [])
+    for index, driver in enumerate(drivers):
+        at = f"spec.drivers[{index}]"
+        yield from required(driver, at, "name", "nodeID")
+        yield from apply({"name": optional(lambda name: DNS_SUBDOMAIN(name.lower()))}, driver, at)
+        yield from apply({"count": NOT_NEGATIVE}, driver.get("allocatable", {}), f"{at}.allocatable")
+        yield from apply_each(qualified_name, driver.get("topologyKeys", []), f"{at}.topologyKeys")
+        yield from repeated(driver.get("topologyKeys", []), f"{at}.topologyKeys")
+    yield from repeated((driver.get("name") for driver in drivers), "spec.drivers", "name")
+
+
+def capacity_faults(new: Json) -> Faults:
+    """Of a CSIStorageCapacity."""
+    yield from apply({"storageClassName": DNS_SUBDOMAIN}, {"storageClassName": new.get("storageClassName", "")}, "")
+    yield from selector_faults(new.get("nodeTopology", {}), "nodeTopology")
+    if quantity.nanos(new.get("capacity", 0)) < 0:
+        yield Fault("capacity", f"is {new['capacity']}, must not be negative")

@@ -43,6 +43,8 @@ RULES: Mapping[Kind, Row] = {
     meta.PV: Row(shapes.VOLUME, storage.volume_faults, changes=storage.volume_changes),
     meta.STORAGE_CLASS: Row(shapes.STORAGE_CLASS, storage.class_faults,
                             ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")),
+    meta.CSI_NODE: Row(shapes.CSI_NODE, storage.driver_faults),
+    meta.CSI_STORAGE_CAPACITY: Row(shapes.STORAGE_CAPACITY, storage.capacity_faults, ("storageClassName", "nodeTopology")),
     meta.NODE: Row(shapes.NODE, objects.node_faults),
     meta.SERVICE: Row(shapes.SERVICE, objects.service_faults, changes=objects.service_changes),
     meta.CONFIG_MAP: Row(shapes.CONFIG_MAP, objects.data_faults, changes=objects.data_changes),
