@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -274,8 +275,8 @@ class Manager:
         if patient or self._settings.max_requeue < 0 or times <= self._settings.max_requeue:
             return
         self._queue.cancel(item)
-        name, about = self._controllers[item.controller].name, self._controllers[item.controller].group_of(item.request)
-        log.warning("%s gives %s up after %d attempts: %s", name, about if isinstance(about, Key) else item.request, times, why)
+        name = self._controllers[item.controller].name
+        log.warning("%s gives %s up after %d attempts: %s", name, _told(item.request), times, why)
         try:
             decision = self._controllers[item.controller].gave_up(item.request, self._clock.now())
         except PumiceError as error:
@@ -319,3 +320,10 @@ class Manager:
 
     def _is_urgent(self, item: Item) -> bool:
         return self._controllers[item.controller].is_urgent(item.request)
+
+
+def _told(request: Hashable) -> str:
+    """`default/train`: what a request is about, as people name it."""
+    parts = [getattr(request, field.name) for field in fields(request)] if is_dataclass(request) else [request]
+    named = [part for part in parts if isinstance(part, (Kind, Key))] or parts[:1]
+    return " ".join(map(str, named)) or type(request).__name__

@@ -37,6 +37,12 @@ class GroupNames:
         """The job that a pod belongs to; a pod without a group stands for itself."""
         return self.of(Key(span.pod.namespace, span.group)) if span.group else f"Pod {span.pod}"
 
+    def failed(self, group: Key) -> str:
+        """`Failed` where its batch Job says so of itself: to the group, pods that failed are pods that are done."""
+        owner = self._owner(group)
+        conditions = (owner.get("status") or {}).get("conditions") or () if owner is not None else ()
+        return "Failed" if any(each.get("type") == "Failed" and each.get("status") == "True" for each in conditions) else ""
+
     def _owner(self, group: Key) -> Json | None:
         """The topmost owner of the group that is still there: not the ReplicaSet, but its Deployment."""
         obj, owner = self._groups.get(group), None

@@ -74,7 +74,7 @@ def job_lines(outcome: Outcome, names: GroupNames) -> list[JobLine]:
         if name not in lines:
             running, least = int((group.get("status") or {}).get("running") or 0), int(spec.get("minMember") or 0)
             queue = str(spec.get("queue") or "default")
-            phase = _failed(spans[name]) or phase_of(group)
+            phase = names.failed(key_of(group)) or _failed(spans[name]) or phase_of(group)
             lines[name] = (_age(outcome, group), _line(outcome, name, phase, running, least, queue, group, spans[name]))
     for pod in outcome.objects.get(POD, ()):
         name = f"Pod {key_of(pod)}"

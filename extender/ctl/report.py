@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from extender.api import labels
 from extender.api.meta import EVENT, JOB, POD, POD_GROUP, QUEUE, Json, Key, annotations_of, key_of, uid_of
 from extender.core.reasons import Reason
+from extender.ctl.failures import Failure, failures
 from extender.ctl.group_names import GroupNames
 from extender.ctl.lines import JobLine, NodeLine, QueueLine, job_lines, job_phase_of, node_lines, phase_of, queue_lines
 from extender.local import Outcome
@@ -43,6 +44,7 @@ class Report:
     podgroups: Mapping[str, str]
     queues: Mapping[str, Json]
     waiting: Sequence[Wait]
+    failed: Sequence[Failure]
     evictions: Sequence[Json]
     job_lines: Sequence[JobLine]
     node_lines: Sequence[NodeLine]
@@ -66,6 +68,7 @@ class Report:
                  "numbers": wait.numbers}
                 for wait in self.waiting
             ],
+            "failed": [{"job": each.job, "message": each.message} for each in self.failed],
             "evictions": self.evictions,
             "clock": round(self.clock, 3),
             "ended": self.ended,
@@ -78,6 +81,7 @@ def report(outcome: Outcome, schedulers: Collection[str]) -> Report:
     objects = outcome.objects
     names = GroupNames(objects)
     waiting = list(_waiting(outcome, names, schedulers))
+    lines = job_lines(outcome, names)
     return Report(
         clock=outcome.now - outcome.started,
         ended=outcome.ended,
@@ -89,10 +93,11 @@ def report(outcome: Outcome, schedulers: Collection[str]) -> Report:
         podgroups={str(key_of(group)): phase_of(group) for group in objects.get(POD_GROUP, ())},
         queues={key_of(queue).name: dict(queue.get("status") or {}) for queue in objects.get(QUEUE, ())},
         waiting=waiting,
+        failed=list(failures(outcome, lines)),
         evictions=[
             {"pod": str(each.pod), "at": round(each.at - outcome.started, 3), "reason": each.reason} for each in outcome.evictions
         ],
-        job_lines=list(job_lines(outcome, names)),
+        job_lines=lines,
         node_lines=list(node_lines(objects)),
         queue_lines=list(queue_lines(outcome)),
     )
@@ -103,13 +108,18 @@ def report(outcome: Outcome, schedulers: Collection[str]) -> Report:
 
 def _waiting(outcome: Outcome, names: GroupNames, schedulers: Collection[str]) -> Iterator[Wait]:
     groups = {str(key_of(group)) for group in outcome.objects.get(POD_GROUP, ())}
+    called = {each.job: names.of(Key(*each.job.split("/", 1))) for each in outcome.waiting}
+    untold = list(_untold(outcome, names, schedulers, partly=set(called.values())))
+    others = {wait.job: wait.message for wait in untold if wait.reason == OTHER_SCHEDULER}
     told: set[str] = set()
     for each in outcome.waiting:
-        namespace, _, name = each.job.partition("/")
-        called = names.of(Key(namespace, name))
-        told.add(called)
-        yield Wait(called, each.reason, each.message, each.numbers, each.job if each.job in groups else "")
-    for wait in _untold(outcome, names, schedulers):
+        name, podgroup = called[each.job], each.job if each.job in groups else ""
+        told.add(name)
+        if each.reason == Reason.NOT_ENOUGH_TASKS and name in others:  # they exist, and are not ours
+            yield Wait(name, OTHER_SCHEDULER, others[name], each.numbers, podgroup)
+        else:
+            yield Wait(name, each.reason, each.message, each.numbers, podgroup)
+    for wait in untold:
         if wait.job not in told:
             told.add(wait.job)
             yield wait
@@ -122,8 +132,8 @@ def _waiting(outcome: Outcome, names: GroupNames, schedulers: Collection[str]) -
             yield Wait(name, GIVEN_UP, message)
 
 
-def _untold(outcome: Outcome, names: GroupNames, schedulers: Collection[str]) -> Iterator[Wait]:
-    """Pods that wait and of which the scheduler has said nothing: those of others."""
+def _untold(outcome: Outcome, names: GroupNames, schedulers: Collection[str], partly: Collection[str]) -> Iterator[Wait]:
+    """Pods that wait and of which the scheduler has said nothing: those of others. `partly`: jobs with pods that are ours."""
     for pod in outcome.objects.get(POD, ()):
         if pod["spec"].get("nodeName") or phase_of(pod) != "Pending" or "deletionTimestamp" in pod["metadata"]:
             continue
@@ -133,7 +143,9 @@ def _untold(outcome: Outcome, names: GroupNames, schedulers: Collection[str]) ->
         if scheduler in schedulers:
             yield Wait(name, NOT_STARTED, "the run ended before the scheduler had looked at it")
         else:
-            whose = "its schedulerName" if not group.name else "the schedulerName of its pods"
+            whose = (
+                "its schedulerName" if not group.name else f"the schedulerName of {'some of ' if name in partly else ''}its pods"
+            )
             text = f"{whose} is '{scheduler}', which nobody here is; --scheduler-name {scheduler} makes it ours"
             yield Wait(name, OTHER_SCHEDULER, text)
 

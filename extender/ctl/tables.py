@@ -59,6 +59,7 @@ def show(report: Report, console: Output) -> None:
     if report.job_lines:
         console.table(_jobs(report))
     _waits(report, console)
+    _failures(report, console)
     if report.node_lines:
         console.table(_nodes(report.node_lines, console.bar))
     console.table(_queues(report))
@@ -126,6 +127,13 @@ def _waits(report: Report, console: Console) -> None:
     if rest:
         counts = ", ".join(f"{count} {reason}" for reason, count in rest.most_common())
         console.print(Text(f"... and {rest.total()} more jobs wait: {counts}"), soft_wrap=True)
+
+
+def _failures(report: Report, console: Console) -> None:
+    for each in report.failed[:_WAITS]:
+        console.print(Text.assemble((each.job, "bold"), " has failed: ", each.message), soft_wrap=True)
+    if len(report.failed) > _WAITS:
+        console.print(f"... and {len(report.failed) - _WAITS} more have failed", soft_wrap=True)
 
 
 # --- nodes and queues -------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ QUEUE_OBJECT: Json = {
     "status": {"state": "Open"},
 }  # fmt: skip
 
+CONTAINER: Json = {"name": "main", "image": "app"}
+
 
 class Flaky:
     """Carries operations out, but for the next few of a kind."""
@@ -118,6 +120,20 @@ def test_the_budget_ends_a_job() -> None:
     admit(cluster)
     on(clock, manager, 5)
     assert cluster.get(JOB, key("j"))["status"]["state"]["phase"] == "Terminated"
+
+
+def test_what_is_given_up_is_told_as_people_name_it(caplog: pytest.LogCaptureFixture) -> None:
+    """By namespace and name, whatever the request is to the controller."""
+    broken = Flaky(lambda op: isinstance(op, Create) and op.kind == POD_GROUP, -1, Unavailable("down"))
+    clock, cluster, manager = make(broken, max_requeue=2)
+    bare: Json = {
+        "metadata": {"name": "old", "namespace": "team"},
+        "spec": {"schedulerName": "volcano", "containers": [CONTAINER]},
+    }
+    cluster.create(POD, {"apiVersion": "v1", "kind": "Pod", **bare})
+    on(clock, manager, 5)
+    told = {message.split(" up after ")[0] for message in caplog.messages if " up after " in message}
+    assert told == {"job-controller gives default/j", "pg-controller gives team/old"}
 
 
 def test_no_budget() -> None:

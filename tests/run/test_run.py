@@ -99,6 +99,7 @@ def test_the_shape_of_the_json(pumice: Command) -> None:
                 "numbers": told["waiting"][0]["numbers"],
             }
         ],
+        "failed": [],
         "evictions": [],
         "clock": told["clock"],
         "ended": "settled",
@@ -125,6 +126,73 @@ def test_a_pod_that_failed_is_no_success(pumice: Command) -> None:
     text = text.replace("{name: p}", "{name: p, annotations: {pumice.io/run-seconds: '3', pumice.io/exit-code: '1'}}")
     ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": text.replace("spec: {", "spec: {restartPolicy: Never, ")})
     assert [line.split()[2] for line in ran.out.splitlines() if line.startswith(" Pod p")] == ["Failed"]
+
+
+FAILS = """      metadata: {annotations: {pumice.io/run-seconds: '5', pumice.io/exit-code: '1'}}
+      spec: {restartPolicy: Never, containers: [{name: main, image: app}]}
+"""
+BATCH_JOB = f"""---
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: b}}
+spec:
+  backoffLimit: 1
+  template:
+{FAILS}"""
+ONE_TASK = f"""spec:
+  minAvailable: 1
+  tasks:
+  - name: main
+    replicas: 1
+    template:
+{FAILS}"""
+VC_JOB = f"""---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: j}}
+{ONE_TASK}"""
+ABORTED = VC_JOB.replace("  minAvailable", "  policies: [{event: PodFailed, action: AbortJob}]\n  minAvailable")
+FLOW = "".join(f"""---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobTemplate
+metadata: {{name: {name}}}
+{ONE_TASK}""" for name in "ab") + """---
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: f}
+spec: {jobRetainPolicy: retain, flows: [{name: a}, {name: b, dependsOn: {targets: [a]}}]}
+"""  # fmt: skip
+FAILURES = {
+    "a batch job": (BATCH_JOB, "Job b Failed", {"Job default/b": "its pods failed"}),
+    "a job": (VC_JOB, "j Failed", {"default/j": "1 of its pods failed"}),
+    "a job that its policy aborts": (ABORTED, "j Aborted", {"default/j": "1 of its pods failed, it is Aborted"}),
+    "a flow": (FLOW, "f-a Failed", {"default/f-a": "1 of its pods failed",
+                                    "JobFlow default/f": "f-a is Failed; never to be started: f-b"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "row", "says"), FAILURES.values(), ids=FAILURES)
+def test_what_fails_is_named_and_was_placed(pumice: Command, text: str, row: str, says: dict[str, str]) -> None:
+    """Row, end lines and JSON say it; the status is that of the schedule."""
+    ran = pumice("run", "f.yaml", *NODES, files={"f.yaml": text})
+    lines = [" ".join(line.split()) for line in ran.out.splitlines()]
+    assert any(line.startswith(f"{row} ") for line in lines)
+    assert [line for line in lines if "has failed" in line] == [f"{job} has failed: {why}" for job, why in says.items()]
+    told = json.loads(pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": text}).out)
+    assert {each["job"]: each["message"] for each in told["failed"]} == says
+    assert ran.status == 0
+
+
+def test_a_gang_of_which_some_pods_are_not_ours(pumice: Command) -> None:
+    """They exist: it is their scheduler that is missing, not they."""
+    ours = {"name": "b", "replicas": 2, "template": {"spec": {"containers": [{"name": "m", "image": "a"}]}}}
+    theirs = {"schedulerName": "foo", "containers": [{"name": "m", "image": "a"}]}
+    tasks = [{"name": "a", "replicas": 1, "template": {"spec": theirs}}, ours]
+    whole = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"tasks": tasks}}
+    ran = pumice("run", "f.yaml", *NODES, "-o", "json", files={"f.yaml": yaml.safe_dump(whole)})
+    (wait,) = json.loads(ran.out)["waiting"]
+    says = "the schedulerName of some of its pods is 'foo', which nobody here is; --scheduler-name foo makes it ours"
+    assert (ran.status, wait["job"], wait["reason"], wait["message"]) == (3, "default/j", "OtherScheduler", says)
 
 
 @pytest.mark.parametrize("output", ["table", "json", "yaml"])
