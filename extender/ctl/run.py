@@ -29,6 +29,7 @@ from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
 from extender.ctl.sizing import check_size
 from extender.ctl.slips import too_little
+from extender.ctl.unheeded import unheeded
 from extender.ctl.unknown_fields import unknown_fields, unread_notes
 from extender.local import Local
 from extender.vocabulary import vocabulary
@@ -120,6 +121,8 @@ def run(files: tuple[str, ...], node_spec: str | None, conf: str | None, plugins
         notes.print(f"scheduler.conf: from {chosen.source}")
     for warning in chosen.conf.warnings:
         notes.print(f"warning: {chosen.source or 'default configuration'}: {warning}")
+    for line in unheeded(found, chosen.conf):
+        notes.print(f"warning: {line}")
     ticks: Clock = VirtualClock(beginning(found, _START, faults)) if clock == "virtual" else SystemClock()
     admission = Settings(enabled=tuple(route.path for route in ROUTES), scheduler_names=schedulers)
     local = Local(chosen.conf, ticks, scheduler_names=schedulers, admission=admission)

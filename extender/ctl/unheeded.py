@@ -1,0 +1,71 @@
+"""What manifests ask for and nobody acts upon: this version does not, or the configuration has no plugin that would.
+
+Without a word of it a limit that is shown would be taken for one that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from extender.api.checks import is_native
+from extender.api.errors import nearest
+from extender.api.meta import QUEUE, kind_of
+from extender.api.queue import ROOT
+from extender.cluster.metadata import is_custom
+from extender.core.conf import Conf
+from extender.ctl.found import Found
+
+_ANYWHERE = "pods may come to be on any nodes"
+# Fields of jobs and PodGroups, wherever they stand, and what their not being there yet means.
+_NOT_YET = {
+    "networkTopology": f"network topology is not considered in this version: {_ANYWHERE}",
+    "topologyPolicy": f"NUMA nodes are not considered in this version: {_ANYWHERE}",
+}
+_NONE: tuple[Any, ...] = ("", "none", None, {})
+# Fields of a queue -> the plugins that act upon them.
+_HELD_BY = {"capability": ("proportion", "capacity"), "guarantee": ("proportion", "capacity"), "deserved": ("capacity",)}
+_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
+
+
+def unheeded(found: Iterable[Found], conf: Conf) -> Iterator[str]:
+    """A line for each field: where it is, its path, and what would be needed."""
+    names = {entry.name for tier in conf.tiers for entry in tier}
+    tree = any(entry.plugin.hierarchical and entry.switches["enableHierarchy"] for tier in conf.tiers for entry in tier)
+    for each in found:
+        spec = each.manifest.get("spec")
+        if not isinstance(spec, dict) or not is_custom(kind_of(each.manifest)):
+            continue
+        lines = _of_queue(spec, names, tree=tree) if kind_of(each.manifest) == QUEUE else _not_yet(spec, "spec")
+        yield from (f"{each.where}: {each.subject}: {path}: {why}" for path, why in lines)
+
+
+def _not_yet(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """(path, why)."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in inside:
+        place = f"{path}.{name}" if isinstance(value, dict) else f"{path}[{name}]"
+        if name in _NOT_YET and inner not in _NONE:
+            yield place, _NOT_YET[name]
+        else:
+            yield from _not_yet(inner, place)
+
+
+def _of_queue(spec: dict[str, Any], plugins: set[str], *, tree: bool) -> Iterator[tuple[str, str]]:
+    """(path, why)."""
+    for name, holders in _HELD_BY.items():
+        listed = spec.get(name)
+        listed = listed.get("resource") if name == "guarantee" and isinstance(listed, dict) else listed
+        if not isinstance(listed, dict) or not listed:
+            continue
+        if plugins.isdisjoint(holders):
+            yield f"spec.{name}", f"only the plugin {' or '.join(holders)} acts upon it, and the configuration has it not"
+        for resource in listed:
+            if is_native(str(resource)) and "/" not in str(resource) and not _is_known(str(resource)):
+                yield f"spec.{name}", f"no node has a resource '{resource}'{nearest(str(resource), _RESOURCES)}"
+    if spec.get("parent") not in ("", None, ROOT) and not tree:
+        why = "queues stand side by side: only the plugin capacity with enableHierarchy: true makes a tree of them"
+        yield "spec.parent", why
+
+
+def _is_known(resource: str) -> bool:
+    return resource in _RESOURCES or resource.startswith("hugepages-")
