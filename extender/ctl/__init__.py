@@ -7,7 +7,7 @@ pumice run:      run.py
                  configuring.py --conf; storage.py a StorageClass where there is none
     judged       sizing.py slips.py unknown_fields.py unheeded.py arranging.py (the order of creation, too)
     played       playing.py; progress.py meanwhile
-    out          report.py lines.py tables.py group_names.py; timeline.py the picture
+    out          report.py failures.py lines.py tables.py group_names.py; timeline.py the picture
 pumice score:    score.py
 pumice up, down: up.py down.py; permitted.py installing.py admitting.py telling.py
 pumice bench:    bench.py bench_cluster.py bench_webhook.py measuring/

@@ -135,15 +135,24 @@ WAITS: dict[str, tuple[list[Json], Reason, str]] = {
         "0/2 nodes are unavailable: 2 node(s) didn't match pod anti-affinity rules.",
     ),
     "a gang that is apart in racks, and nodes without one": (
-        [*nodes(2, 8), node("r0").cpu(1).memory("64Gi").labels(rack="a"), queue(),
-         task("other", group="x").cpu(8).on("n0"), task("another", group="x").cpu(6).on("n1"),
-         *apart(4, "rack")],
+        [
+            *nodes(2, 8),
+            node("r0").cpu(1).memory("64Gi").labels(rack="a"),
+            queue(),
+            task("other", group="x").cpu(8).on("n0"),
+            task("another", group="x").cpu(6).on("n1"),
+            *apart(4, "rack"),
+        ],
         Reason.INSUFFICIENT_RESOURCES,
         "gang of 4: 3 fit, 1 lack a node; 0/3 nodes are unavailable: 3 Insufficient cpu.",
     ),
     "a gang whose members want the same port": (
-        [*nodes(2, 8), queue(), podgroup("g").members(3),
-         *[task(f"g-w-{i}", group="g").with_("spec.containers", PORT) for i in range(3)]],
+        [
+            *nodes(2, 8),
+            queue(),
+            podgroup("g").members(3),
+            *[task(f"g-w-{i}", group="g").with_("spec.containers", PORT) for i in range(3)],
+        ],
         Reason.NEVER_FITS,
         "gang of 3: even an empty cluster has room for 2 of the 3 that must run at once; "
         "0/2 nodes are unavailable: 2 node(s) didn't have free ports for the requested pod ports.",
