@@ -27,6 +27,7 @@ from tests.controlplane.extended import (
 from tests.controlplane.plane import Plane
 from tests.controlplane.processes import free_ports
 from tests.controlplane.proxy import FaultProxy, Refusal, Request
+from tests.controlplane.test_faults_at_work import a_tenth_of_the_writes
 from tests.controlplane.waiting import PATIENCE, wait_until
 
 
@@ -120,6 +121,27 @@ def test_a_gang_that_was_cut_off_amid_its_binds_is_completed(
         with kube_scheduler(plane, daemon.port):
             wait_until(lambda: bindings.members == SIZE, "the gang to be whole")
     assert (bindings.most, all(len(seen) == 1 for seen in bindings.nodes.values())) == (SIZE, True)
+
+
+def test_faults_of_the_api_server_tear_no_gang(
+    plane: Plane, kubernetes: KubernetesCluster, new_namespace: Callable[[], str]
+) -> None:
+    """A tenth of the writes is refused, or done without an answer, and watches are cut: all gangs run, each starts whole."""
+    namespace, gangs = new_namespace(), 12
+    bindings = Bindings(kubernetes, namespace, 4 * SIZE)
+    with closing(bindings), FaultProxy(plane) as proxy, nodes(kubernetes, "f", 4):
+        proxy.refuse = a_tenth_of_the_writes()
+        with closing(Daemon(plane, proxy.kubeconfig)) as daemon:
+            daemon.start()
+            with kube_scheduler(plane, daemon.port):
+                create(kubernetes, namespace, gangs)
+                for some in range(1, gangs, 3):
+                    wait_until(lambda some=some: bindings.members >= some * SIZE, f"{some} gangs to be bound")  # type: ignore[misc]
+                    proxy.cut_watches()
+                wait_until(lambda: bindings.members == gangs * SIZE, "all gangs to be bound")
+        assert proxy.refused
+    assert (set(bindings.gangs.values()), bindings.overdrawn) == ({SIZE}, 0)
+    assert all(len(seen) == 1 for seen in bindings.nodes.values())
 
 
 def test_loop_and_kube_scheduler_share_the_nodes(
