@@ -131,7 +131,8 @@ CONTAINER: Fields = {
 
 # --- volumes --------------------------------------------------------------------------------------------------------------
 CLAIM_SPEC: Fields = {
-    "accessModes": TEXTS, "selector": LABEL_SELECTOR, "resources": Inline(RESOURCES), "volumeName": TEXT,
+    "accessModes": TEXTS, "selector": LABEL_SELECTOR, "volumeName": TEXT,
+    "resources": Inline(fields(QUANTITIES, "limits requests")),
     **fields(MAYBE_TEXT, "storageClassName volumeMode volumeAttributesClassName"),
     "dataSource": {**fields(TEXT, "kind name"), "apiGroup": MAYBE_TEXT},
     "dataSourceRef": {**fields(TEXT, "kind name"), **fields(MAYBE_TEXT, "apiGroup namespace")},
