@@ -392,6 +392,40 @@ def test_a_wrong_file(pumice: Command, wrong: Wrong) -> None:
     assert (ran.status, ran.fault, ran.out) == (wrong.status, f"f.yaml: {wrong.says}", "")
 
 
+FOUND = "apiVersion: %s\nkind: %s\nmetadata: {name: o, uid: u, resourceVersion: '3'}\n%s"
+FLOW = "flow.volcano.sh/v1alpha1", "JobFlow"
+CRON = "batch.volcano.sh/v1alpha1", "CronJob"
+VCJOB = "batch.volcano.sh/v1alpha1", "Job"
+QUEUES = "scheduling.volcano.sh/v1beta1", "Queue"
+OLD = "spec: {nodeName: n, containers: [{name: m, image: a, %s}]}\nstatus: {phase: %s}"
+DUMPED = {
+    "a queue's weight": (*QUEUES, "spec: {weight: 3x}", "spec.weight"),
+    "what a queue holds": (*QUEUES, "spec: {weight: 1}\nstatus: {allocated: {cpu: x}}", "status.allocated.cpu"),
+    "a flow's jobs": (*FLOW, "spec: {flows: [a, b]}", "spec.flows[0]"),
+    "a flow's state": (*FLOW, "spec: {flows: [{name: a}]}\nstatus: {state: Running}", "status.state"),
+    "a flow's list": (*FLOW, "spec: {flows: [{name: a}]}\nstatus: {jobStatusList: [a]}", "status.jobStatusList[0]"),
+    "a cron job's running jobs": (*CRON, "spec: {schedule: '* * * * *'}\nstatus: {active: [x]}", "status.active[0]"),
+    "a cron job's last time": (*CRON, "spec: {schedule: '* * * * *'}\nstatus: {lastScheduleTime: x}", "status.lastScheduleTime"),
+    "how many of a job run": (*VCJOB, "spec: {tasks: []}\nstatus: {running: x}", "status.running"),
+    "a job's containers": (*VCJOB, "spec: {tasks: [{name: w, template: {spec: {containers: [{name: m, image: a, env: x}]}}}]}",
+                           "spec.tasks[0].template.spec.containers[0].env"),
+    "how many of a group run": ("scheduling.volcano.sh/v1beta1", "PodGroup", "spec: {}\nstatus: {running: x}", "status.running"),
+    "a hyper node's members": ("topology.volcano.sh/v1alpha1", "HyperNode", "spec: {tier: 1, members: [x]}", "spec.members[0]"),
+    "what a pod asks": ("v1", "Pod", OLD % ("resources: {requests: {cpu: x}}", "Running"),
+                        "spec.containers[0].resources.requests.cpu"),
+    "a pod's phase": ("v1", "Pod", OLD % ("ports: []", "Runnin"), "status.phase"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "kind", "text", "field"), DUMPED.values(), ids=DUMPED)
+def test_a_dump_that_was_edited_wrongly(pumice: Command, version: str, kind: str, text: str, field: str) -> None:
+    """No API server holds such an object: it is refused by its field, status included, before anything is played."""
+    ran = pumice("run", "f.yaml", files={"f.yaml": FOUND % (version, kind, text)})
+    assert ran.fault.startswith(f"f.yaml: document 1: {kind} o: ")
+    assert f"{field}: " in f"{ran.fault}: "
+    assert (ran.status, ran.out) == (1, "")
+
+
 SEVERAL = {
     "in every part of the work, in the order of the documents": (
         "\n---\n".join((
