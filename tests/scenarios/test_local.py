@@ -121,7 +121,7 @@ def test_queue_use_over_time() -> None:
 def test_without_controllers_queues_are_open() -> None:
     """A scheduler alone finds queues that somebody has opened."""
     world = local(components=["scheduler"])
-    world.load([queue("q").state(""), node("n1").cpu(2), podgroup("g").queue("q"), task("g-0", "g").cpu(1)])
+    world.load([queue("q").with_("status", {}), node("n1").cpu(2), podgroup("g").queue("q"), task("g-0", "g").cpu(1)])
     outcome = world.run()
     assert [pod["spec"].get("nodeName") for pod in outcome.objects[POD]] == ["n1"]
 
