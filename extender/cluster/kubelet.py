@@ -21,6 +21,7 @@ from extender.cluster import container_status
 from extender.cluster.clock import Clock
 from extender.cluster.hearing import Hearing
 from extender.cluster.port import Cluster
+from extender.cluster.room import Lacking, Room
 
 ORPHAN_SECONDS = 40.0  # kubernetes v1.36.1 pkg/controller/podgc, quarantineTime
 _CODE = re.compile(r"[0-9]{1,3}")
@@ -71,6 +72,7 @@ class Kubelet:
         self._nodes: set[str] = set()
         self._heard = Hearing(cluster, (NODE, POD), self._nodes.clear)
         self._on_node: dict[str, dict[str, Key]] = {}  # node -> the pods bound to it, by uid
+        self._room = Room()
         self._addresses = 0
 
     def tick(self) -> int:
@@ -124,6 +126,10 @@ class Kubelet:
             on_node[uid] = key_of(pod)
             if node not in self._nodes:
                 self._later_orphaned(key_of(pod), uid)
+        if pod["status"].get("phase") == "Running":
+            self._room.take(node, uid, pod["spec"])
+        else:
+            self._room.release(node, uid)
         if "deletionTimestamp" in pod["metadata"]:
             self._hear_deletion(pod, uid)
         elif node not in self._nodes:
@@ -149,16 +155,28 @@ class Kubelet:
         self._going.pop(uid, None)
         self._ending.discard(uid)
         self._back_offs.pop(uid, None)
-        self._on_node.get(pod["spec"].get("nodeName", ""), {}).pop(uid, None)
+        node = pod["spec"].get("nodeName", "")
+        self._on_node.get(node, {}).pop(uid, None)
+        self._room.release(node, uid)
 
     # --- acting -------------------------------------------------------------------------------------------------------
 
     def _start(self, pod: Json) -> bool:
         if pod["status"].get("phase") != "Pending" or "deletionTimestamp" in pod["metadata"]:
             return False
+        lacking = self._lacking(pod)
+        if lacking is not None:
+            return self._report(pod, lacking.as_status())
         self._addresses += 1
         ready = self._is_ready(pod)
         return self._report(pod, container_status.running(pod, self._now(), ready=ready, address=self._addresses))
+
+    def _lacking(self, pod: Json) -> Lacking | None:
+        try:
+            node = self._cluster.get(NODE, Key("", pod["spec"]["nodeName"]))
+        except NotFound:  # it went in between, and the pod with it
+            return None
+        return self._room.lacking(node, pod["spec"])
 
     def _is_ready(self, pod: Json) -> bool:
         return not any(fnmatchcase(pod["metadata"]["name"], glob) for glob in self._not_ready)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from extender.api.meta import JOB, JOB_FLOW, Json, key_of
+from extender.api.meta import JOB, JOB_FLOW, POD, Json, key_of
 from extender.ctl.lines import JobLine, job_phase_of
 from extender.local import Outcome
 
@@ -24,11 +24,12 @@ class Failure:
 def failures(outcome: Outcome, lines: Iterable[JobLine]) -> Iterator[Failure]:
     """First the jobs, in the order of their rows, then the flows."""
     jobs = {str(key_of(job)): job for job in outcome.objects.get(JOB, ())}
+    lone = {f"Pod {key_of(pod)}": str((pod.get("status") or {}).get("message") or "") for pod in outcome.objects.get(POD, ())}
     for line in lines:
         status = (jobs[line.name].get("status") or {}) if line.name in jobs else {}
         pods = int(status.get("failed") or 0)
         if line.phase == FAILED or (line.phase in _STOPPED and pods):
-            said = str((status.get("state") or {}).get("message") or "")
+            said = str((status.get("state") or {}).get("message") or "") or lone.get(line.name, "")
             cause = f"{pods} of its pods failed" if pods else "its pods failed"
             yield Failure(line.name, said or (cause if line.phase == FAILED else f"{cause}, it is {line.phase}"))
     for flow in outcome.objects.get(JOB_FLOW, ()):

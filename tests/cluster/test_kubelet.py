@@ -319,3 +319,67 @@ def test_a_kubelet_that_starts_late_finds_what_is_there(memory: MemoryCluster, c
     world.kubelet = Kubelet(memory, clock)
     world.at(10)
     assert world.pods() == {"pending": "Running", "running": "Succeeded"}
+
+
+# --- what does not fit ------------------------------------------------------------------------------------------------
+
+
+def roomy(world: World, **amounts: str) -> None:
+    """The node has 2 CPUs, and whatever else is said."""
+    world.memory.patch(NODE, Key("", "n1"), {"status": {"allocatable": {"cpu": "2", **amounts}}}, subresource="status")
+
+
+def test_a_pod_that_does_not_fit_its_node_has_failed(world: World) -> None:
+    roomy(world)
+    world.run(pod("small").cpu("1500m"))
+    world.at(1)
+    world.run(pod("p").cpu("800m"))
+    world.at(2)
+    status = world.pod("p")["status"]
+    assert (status["phase"], status["reason"], status["message"]) == (
+        "Failed",
+        "OutOfcpu",
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 800, used: 1500, capacity: 2000",
+    )
+
+
+def test_of_two_that_fit_one_at_a_time_the_first_runs(world: World) -> None:
+    roomy(world)
+    for name in ("a", "b"):
+        world.run(pod(name).cpu("1500m"))
+    world.at(1)
+    assert world.pods() == {"a": "Running", "b": "Failed"}
+
+
+def test_the_room_of_a_pod_that_ended_is_free(world: World) -> None:
+    roomy(world)
+    world.run(ending("a", "5").cpu(2))
+    world.at(6)
+    world.run(pod("b").cpu(2))
+    world.at(7)
+    assert world.pods() == {"a": "Succeeded", "b": "Running"}
+
+
+def test_the_room_of_a_pod_that_was_deleted_is_free(world: World) -> None:
+    roomy(world)
+    world.run(pod("a").cpu(2))
+    world.at(1)
+    world.memory.delete(POD, Key("default", "a"))
+    world.at(40)
+    world.run(pod("b").cpu(2))
+    world.at(41)
+    assert world.pods() == {"b": "Running"}
+
+
+def test_a_node_takes_so_many_pods_and_no_more(world: World) -> None:
+    roomy(world, pods="1")
+    for name in ("a", "b"):
+        world.run(pod(name))
+    world.at(1)
+    assert (world.pods(), world.pod("b")["status"]["reason"]) == ({"a": "Running", "b": "Failed"}, "OutOfpods")
+
+
+def test_of_what_a_node_does_not_speak_it_is_not_asked(world: World) -> None:
+    world.run(pod("p").gpu(8))
+    world.at(1)
+    assert world.pods() == {"p": "Running"}

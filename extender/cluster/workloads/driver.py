@@ -29,6 +29,7 @@ from extender.cluster.port import Cluster, WatchEvent
 from extender.cluster.workloads.batch import batch_job
 from extender.cluster.workloads.claims import ClaimController
 from extender.cluster.workloads.daemon import daemon_set
+from extender.cluster.workloads.nodes import conditions, tainted_by_condition
 from extender.cluster.workloads.replicas import deployment, replica_set
 from extender.cluster.workloads.stateful import stateful_set
 from extender.cluster.workloads.storage import StorageController
@@ -92,6 +93,8 @@ class Workloads:
                 return daemon_set(obj, pods, [self._nodes[name] for name in sorted(self._nodes)])
             case "Job":
                 return batch_job(obj, pods, self._clock.now())
+            case "Node":
+                return tainted_by_condition(obj)
         return replica_set(obj, pods, kind)
 
     # --- hearing ------------------------------------------------------------------------------------------------------
@@ -135,11 +138,13 @@ class Workloads:
             self._dirty[owner] = None
 
     def _hear_node(self, event: WatchEvent) -> None:
-        """Only a node that comes, goes or may be used otherwise matters, and only to DaemonSets."""
+        """A node that says otherwise how it is; to DaemonSets one that comes, goes or may be used otherwise."""
         name = event.object["metadata"]["name"]
         before = self._nodes.pop(name, None)
         if event.type != "DELETED":
             self._nodes[name] = event.object
+            if before is None or conditions(before) != conditions(event.object):
+                self._dirty[_Ref(NODE, key_of(event.object))] = None
         if before is None or event.type == "DELETED" or _use(before) != _use(event.object):
             self._dirty.update({ref: None for ref in self._owner_of.values() if ref.kind == DAEMON_SET})
 
