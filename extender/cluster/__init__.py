@@ -15,7 +15,7 @@ memory.py        the adapter: an API server in memory. Its objects are in store.
 metadata.py names.py matching.py patches.py owners.py refusals.py    rules and words that hold for every kind
 core_kinds.py schema.py readable.py rules/                           those of built-in kinds, and of CRDs
 pod_rules.py label_keys.py budgets.py quota.py limits.py             those of pods and of what limits them
-kubelet.py container_status.py workloads/ garbage.py                 who plays on it: kubelets, controllers
+kubelet.py room.py container_status.py workloads/ garbage.py         who plays on it: kubelets, controllers
 hearing.py pod_history.py                                            who listens to it
 
 Programs:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import inf
 
 from extender.api import duration, labels
-from extender.api.errors import AlreadyExists, InvalidObject, NotFound, PumiceError
-from extender.api.meta import COMMAND, KINDS, QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of, parse_time, uid_of
+from extender.api.errors import AlreadyExists, InvalidObject, PumiceError
+from extender.api.meta import COMMAND, QUEUE, Json, Key, Kind, annotations_of, key_of, kind_of, parse_time, uid_of
 from extender.ctl.arranging import named_by
-from extender.ctl.found import Faults, Found
+from extender.ctl.commanding import aimed
+from extender.ctl.found import Faults, Found, Refused
 from extender.ctl.progress import Progress
 from extender.local import Local, NotLoaded, Outcome
 
@@ -24,9 +25,10 @@ def play(local: Local, found: Sequence[Found], until: float | str, limit: float,
     times = _times(found, limit if isinstance(until, str) else inf, faults)
     found = _orphaned([each for each in found if each not in faults])
     last = limit if isinstance(until, str) else until
+    late = [each for each in found if times[each.where] >= last]
     local.start()
     local.settle()
-    maker = _Maker(local, faults)
+    maker = _Maker(local, faults, progress.warn)
     try:
         for at, group in groupby(sorted(found, key=lambda each: times[each.where]), key=lambda each: times[each.where]):
             if at >= last:
@@ -35,9 +37,18 @@ def play(local: Local, found: Sequence[Found], until: float | str, limit: float,
                 local.run(at, on_cycle=progress.on_cycle)
             maker.create(progress.of(list(group), "creating objects:"))
         faults.tell()
+        if late:
+            progress.warn(_never_arrive(late, times, last))
         return local.run(until, on_cycle=progress.on_cycle, limit=limit)
     except KeyboardInterrupt:
         return local.outcome(INTERRUPTED)
+
+
+def _never_arrive(late: Sequence[Found], times: Mapping[str, float], last: float) -> str:
+    first = min(late, key=lambda each: times[each.where])
+    due, end = duration.format_duration(times[first.where]), duration.format_duration(last)
+    others = f" (and {len(late) - 1:,} more)" if len(late) > 1 else ""
+    return f"{first.where}: {first.subject}{others} never arrives: it is due after {due}, the run ends after {end}"
 
 
 def _times(found: Iterable[Found], limit: float, faults: Faults) -> dict[str, float]:
@@ -69,8 +80,8 @@ def _arrival(each: Found) -> float:
 class _Maker:
     """Creates what was read. Where something is at fault nothing will run: all are tried only to tell what is wrong with them."""
 
-    def __init__(self, local: Local, faults: Faults) -> None:
-        self._local, self._faults = local, faults
+    def __init__(self, local: Local, faults: Faults, warn: Callable[[str], None]) -> None:
+        self._local, self._faults, self._warn = local, faults, warn
         self._built_in = frozenset((kind, key_of(obj)) for kind, listed in local.objects().items() for obj in listed)
         self._made: dict[tuple[Kind, Key], Found] = {}
 
@@ -94,7 +105,9 @@ class _Maker:
             elif each.as_found:
                 self._local.load([each.manifest])
             else:
-                self._local.create([_aimed(self._local, each.manifest)])
+                self._local.create([aimed(self._local, each, self._warn) if kind == COMMAND else each.manifest])
+        except Refused:
+            raise
         except NotLoaded as error:
             raise each.refuse(f"{each.subject}: {error.__cause__}{self._first(each, error.__cause__)}") from error
         except PumiceError as error:
@@ -112,20 +125,6 @@ class _Maker:
 
 def _placed(kind: Kind, key: Key) -> Key:
     return Key(key.namespace or "default", key.name) if kind.namespaced else key
-
-
-def _aimed(local: Local, manifest: Json) -> Json:
-    """A Command is for the object that now has the name of its target: nobody can know the uid before the run."""
-    target = manifest.get("target")
-    if kind_of(manifest) != COMMAND or not isinstance(target, dict):
-        return manifest
-    kind = next((kind for kind in KINDS if (kind.api_version, kind.name) == (target.get("apiVersion"), target.get("kind"))), None)
-    namespace = (manifest["metadata"].get("namespace") or "default") if kind is not None and kind.namespaced else ""
-    try:
-        live = local.cluster.get(kind, Key(namespace, str(target.get("name")))) if kind is not None else None
-    except NotFound:
-        live = None
-    return manifest if live is None else {**manifest, "target": {**target, "uid": uid_of(live)}}
 
 
 def _orphaned(found: Sequence[Found]) -> list[Found]:

@@ -65,6 +65,10 @@ class Progress:
             yield thing
         self._making.text = "controllers at work"
 
+    def warn(self, text: str) -> None:
+        """At once, and it stays."""
+        self._console.print(f"warning: {text}", soft_wrap=True)
+
     def on_cycle(self, cycle: Cycle) -> None:
         if not self._due():
             return

@@ -21,8 +21,10 @@ from extender.api.meta import NODE, POD, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.ctl import configuring, nodes, storage, tables, timeline
 from extender.ctl.arranging import arranged, dangling, rings, unplayed, unreadable_annotations
+from extender.ctl.commanding import misdirected
 from extender.ctl.found import Faults, Found, Refused
 from extender.ctl.loading import load
+from extender.ctl.namespaces import unwritten
 from extender.ctl.playing import INTERRUPTED, beginning, play
 from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
@@ -159,7 +161,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console, faults:
     for each in (each for each in found if not each.as_found):
         for line in (*unknown_fields(each), *unread_notes(each), *too_little(each)):
             notes.print(f"warning: {line}")
-    for line in unplayed(found):
+    for line in (*unplayed(found), *unwritten(found)):
         notes.print(f"warning: {line}")
     _judge(found, faults)
     return arranged(each for each in found if each not in faults)
@@ -170,6 +172,7 @@ def _judge(found: list[Found], faults: Faults) -> None:
     for refused in chain(
         nodes.without_room(each for each in found if kind_of(each.manifest) == NODE),
         unreadable_annotations(found),
+        misdirected(found),
         rings(found),
         dangling(found, faults.names),
     ):
