@@ -24,6 +24,7 @@ _NOT_YET = {
 _NONE: tuple[Any, ...] = ("", "none", None, {})
 # Fields of a queue -> the plugins that act upon them.
 _HELD_BY = {"capability": ("proportion", "capacity"), "guarantee": ("proportion", "capacity"), "deserved": ("capacity",)}
+_UNLIMITED_AT_ZERO = ("cpu", "memory")
 _RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
@@ -62,9 +63,18 @@ def _of_queue(spec: dict[str, Any], plugins: set[str], *, tree: bool) -> Iterato
         for resource in listed:
             if is_native(str(resource)) and "/" not in str(resource) and not _is_known(str(resource)):
                 yield f"spec.{name}", f"no node has a resource '{resource}'{nearest(str(resource), _RESOURCES)}"
+        yield from _no_limits(listed) if name == "capability" else ()
     if spec.get("parent") not in ("", None, ROOT) and not tree:
         why = "queues stand side by side: only the plugin capacity with enableHierarchy: true makes a tree of them"
         yield "spec.parent", why
+
+
+def _no_limits(capability: dict[Any, Any]) -> Iterator[tuple[str, str]]:
+    """(path, why) of amounts that core/amounts.py, ceiling, takes for none."""
+    for resource in _UNLIMITED_AT_ZERO:
+        if resource in capability and str(capability[resource]).strip("0.") == "":
+            close = "to keep jobs out of a queue close it (a Command CloseQueue)"
+            yield f"spec.capability.{resource}", f"0 of {resource} is no limit at all, as in Volcano; {close}"
 
 
 def _is_known(resource: str) -> bool:

@@ -34,6 +34,11 @@ UNHEEDED = {
         _QUEUE % ("q", "capability: {cpus: 2}") + _POD, "",
         "Queue q: spec.capability: no node has a resource 'cpus'; did you mean 'cpu'?",
     ),
+    "no cpu at all, which is no limit": (
+        _QUEUE % ("q", "capability: {cpu: '0', memory: 1Gi, nvidia.com/gpu: 0}") + _POD, "",
+        "Queue q: spec.capability.cpu: 0 of cpu is no limit at all, as in Volcano; to keep jobs out of a queue close it "
+        "(a Command CloseQueue)",
+    ),
     "a parent where there is no tree": (
         _QUEUE % ("q", "parent: p") + "---\n" + _QUEUE % ("p", "weight: 1") + _POD, "", f"Queue q: spec.parent: {_SIDE_BY_SIDE}",
     ),
