@@ -141,9 +141,11 @@ def loader(kubeconfig: str = "", context: str = "", master: str = "") -> Callabl
                 kubernetes_config.load_kube_config(kubeconfig or None, context or None, configuration, persist_config=False)
         except (kubernetes_config.ConfigException, OSError) as error:
             raise ConfError(f"{kubeconfig or 'kubeconfig'}: {error}") from error
-        except (yaml.YAMLError, UnicodeDecodeError, TypeError, AttributeError, KeyError) as error:
-            why = " ".join(str(error).split())  # the client takes the shape of the file for granted
-            raise ConfError(f"{kubeconfig or 'kubeconfig'}: this is no kubeconfig: {why}") from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ConfError(f"{kubeconfig or 'kubeconfig'}: this is no kubeconfig: {' '.join(str(error).split())}") from error
+        except (TypeError, AttributeError, KeyError) as error:  # the client takes the shape of the file for granted
+            shape = "a kubeconfig is a map, with lists of clusters, users and contexts"
+            raise ConfError(f"{kubeconfig or 'kubeconfig'}: this is no kubeconfig: {shape}") from error
         if master:
             configuration.host = master.rstrip("/")
         return configuration

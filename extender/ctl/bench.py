@@ -32,6 +32,7 @@ from extender.vocabulary import vocabulary
 BENCH_CONF = f"{configuration.DEFAULT}  - name: binpack\n"  # what upstream's chart adds
 _CREATED = "2026-01-01T00:00:00Z"
 _IDLE_CYCLES = 21
+_MOST_NODES, _MOST_PODS = 100_000, 1_000_000  # more is a slip of the pen, and would fill the memory first
 
 
 @dataclass
@@ -248,7 +249,9 @@ def bench() -> None:
 
 
 @bench.command("session")
-@click.option("--nodes", type=click.IntRange(1), default=5000, show_default=True, help="Nodes of 32 CPU, 256Gi, 8 GPUs.")
+@click.option(
+    "--nodes", type=click.IntRange(1, _MOST_NODES), default=5000, show_default=True, help="Nodes of 32 CPU, 256Gi, 8 GPUs."
+)
 @click.option("--gangs", "count", type=click.IntRange(1), default=50, show_default=True, help="Number of gangs.")
 @click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
 @click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf to run with.")
@@ -260,6 +263,8 @@ def session(
     nodes: int, count: int, size: int, conf: str | None, plugins_dir: str, heterogeneous: bool, idle: bool, output: str
 ) -> None:
     """Time one session over pending gangs: mirror fill, snapshot and session apart."""
+    if count * size > _MOST_PODS:
+        raise UsageError(f"--gangs, --size: {count:,} times {size:,} are more than {_MOST_PODS:,} pods")
     loaded = _conf(conf, plugins_dir)
     for warning in loaded.warnings:
         click.echo(f"warning: {conf}: {warning}", err=True)

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from extender.api import meta
-from extender.api.errors import InvalidObject, UsageError
+from extender.api.errors import InvalidObject, UsageError, nearest
 from extender.api.meta import Json, Kind, key_of, kind_of
 from extender.api.node import Node
 from extender.api.pod import PENDING, RUNNING, Pod
@@ -47,6 +47,10 @@ class Question(View, frozen=True):
     pods: tuple[Pod, ...] | None = None
     objects: tuple[Json, ...] | None = None
     pod: Pod | None = None
+
+
+class _Identified(msgspec.Struct):
+    id: str = ""
 
 
 # --- judging ------------------------------------------------------------------------------------------------------------------
@@ -126,7 +130,20 @@ def in_words(snapshot: Snapshot, judgement: Judgement) -> Json:
 
 def answer_line(line: bytes) -> Json:
     """Raises InvalidObject where it is no question."""
-    return answer(decode(Question, line))
+    question = decode(Question, line)
+    for key in msgspec.json.decode(line, type=dict[str, msgspec.Raw]):
+        if key not in Question.__struct_fields__:
+            near = nearest(key, Question.__struct_fields__)
+            raise InvalidObject(f"a question has no such field{near}", path=key)
+    return answer(question)
+
+
+def _id_of(line: bytes) -> str:
+    """That of a question of which something else cannot be read; "" where it has none."""
+    try:
+        return msgspec.json.decode(line, type=_Identified).id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
 
 
 def answer_lines(lines: Iterable[bytes], write: Callable[[bytes], object]) -> None:
@@ -142,7 +159,7 @@ def answer_lines(lines: Iterable[bytes], write: Callable[[bytes], object]) -> No
             said = answer_line(line)
         except InvalidObject as error:
             unreadable += 1
-            said = {"id": "", **dict.fromkeys(("filter", "score", "weight", "total")), "error": str(error)}
+            said = {"id": _id_of(line), **dict.fromkeys(("filter", "score", "weight", "total")), "error": str(error)}
         write(orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE))
     if unreadable:
         raise InvalidObject(f"{unreadable} of {asked} lines are no questions; the answer of each says why", path="--jsonl")

@@ -79,6 +79,12 @@ def test_a_file_that_is_no_kubeconfig_is_named(tmp_path: Path, content: str) -> 
         loader(str(file))()
 
 
+def test_a_file_of_another_shape_is_told_what_it_should_be(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("hello")
+    with pytest.raises(ConfError, match="is no kubeconfig: a kubeconfig is a map, with lists of clusters, users and contexts"):
+        loader(str(tmp_path / "config"))()
+
+
 MISTAKES = {
     "no such file": ("/nowhere", "", "/nowhere: no such file"),
     "no such context": ("", "nowhere", "nowhere"),

@@ -200,3 +200,16 @@ def test_misuse_says_what_to_do(file: Write, tmp_path: Path, arguments: list[str
     file("nodes.yaml", node("n1").cpu(1))
     with pytest.raises(UsageError, match=message):
         invoke(*(str(tmp_path / a) if a.endswith(".yaml") else a for a in arguments))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"id": "q7", "node": []}', "node: a question has no such field; did you mean 'nodes'?"),
+        ('{"id": "q7", "nodes": 3}', None),
+    ],
+)
+def test_a_line_that_is_no_question_keeps_its_id(line: str, says: str | None) -> None:
+    ran = CliRunner().invoke(score, ["--jsonl"], input=line)
+    answer = orjson.loads(ran.stdout)
+    assert (answer["id"], answer["filter"], says in (None, answer["error"])) == ("q7", None, True)

@@ -168,6 +168,18 @@ def test_warnings_of_a_configuration_of_the_bench(pumice: Command) -> None:
     assert (ran.status, ran.err) == (0, says)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--nodes", "100000000"), "100000000 is not in the range 1<=x<=100000"),
+        (("--gangs", "1001", "--size", "1000"), "--gangs, --size: 1,001 times 1,000 are more than 1,000,000 pods"),
+    ],
+)
+def test_a_bench_that_no_machine_could_hold(pumice: Command, words: tuple[str, ...], says: str) -> None:
+    ran = pumice("bench", "session", *words)
+    assert (ran.status, says in ran.err) == (2, True)
+
+
 def test_a_configuration_of_the_bench_that_is_no_text(pumice: Command) -> None:
     ran = pumice("bench", "session", "--nodes", "1", "--gangs", "1", "--conf", "bin.conf", files={"bin.conf": b"\xff\xfe"})
     assert (ran.status, "bin.conf" in ran.fault) == (2, True)
