@@ -88,8 +88,14 @@ def _spec(pod: Json, owners: Sequence[Json]) -> Json:
 def min_member(owners: Sequence[Json]) -> int:
     """What the first owner that says so says; 1 where that is no number of pods."""
     said = next((note for each in owners if (note := annotations_of(each).get(names.GROUP_MIN_MEMBER)) is not None), "1")
-    number = parse_int(said, bits=32)
-    return number if number is not None and number >= 0 else 1
+    number = number_of_pods(said)
+    return number if number is not None else 1
+
+
+def number_of_pods(note: str) -> int | None:
+    """None where the annotation says none."""
+    number = parse_int(note, bits=32)
+    return number if number is not None and number >= 0 else None
 
 
 def _topology(notes: dict[str, str]) -> Json | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from extender.api import labels, meta
 from extender.api.errors import nearest
+from extender.api.grouping import number_of_pods
 from extender.api.meta import annotations_of, kind_of
 from extender.cluster import schema
 from extender.cluster.metadata import is_custom
@@ -71,12 +72,14 @@ def _line(found: Found, path: str, known: Iterable[str]) -> str:
 
 
 def unread_notes(found: Found) -> Iterator[str]:
-    """A line for each annotation that is mistyped, or that stands where nobody looks for it."""
+    """A line for each annotation that is mistyped, that stands where nobody looks for it, or is no number where one is read."""
     pods = {path: pod.get("metadata") for path, pod in pods_of(found.manifest)}
     for path, metadata in ({"": found.manifest["metadata"]} | pods).items():
         notes = annotations_of({"metadata": metadata}) if isinstance(metadata, dict) else {}
         for note in notes if isinstance(notes, dict) else ():
             wrong = _wrong(str(note), of_pod=path in pods, of_object=not path)
+            if note == labels.GROUP_MIN_MEMBER and number_of_pods(str(notes[note])) is None:
+                wrong = f"'{notes[note]}' is no number of pods: it counts as 1"
             if wrong:
                 yield f"{found.where}: {found.subject}: {path}metadata.annotations[{note}]: {wrong}"
 

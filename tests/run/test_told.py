@@ -102,3 +102,21 @@ def test_what_arrives_after_the_end_is_told(pumice: Command, until: str, told: b
     ran = pumice("run", "a.yaml", "--until", until, files={"a.yaml": JOB % ("pumice.io/arrives-after: 1h", "")})
     words = f"warning: a.yaml: document 1: Job j never arrives: it is due after 1h0m0s, the run ends after {until[:-1]}m0s\n"
     assert (words.replace("60m0s", "1h0m0s") in ran.err) == told
+
+
+# --- annotations --------------------------------------------------------------------------------------------------------
+
+DEPLOYMENT = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, annotations: {scheduling.volcano.sh/group-min-member: "%s"}}
+spec:
+  selector: {matchLabels: {app: d}}
+  template: {metadata: {labels: {app: d}}, spec: {schedulerName: volcano, containers: [{name: m, image: a}]}}
+"""
+
+
+@pytest.mark.parametrize(("members", "told"), [("many", True), ("-1", True), ("1", False)])
+def test_a_minimum_that_is_no_number_is_told(pumice: Command, members: str, told: bool) -> None:
+    ran = pumice("run", "a.yaml", files={"a.yaml": DEPLOYMENT % members})
+    says = f"metadata.annotations[scheduling.volcano.sh/group-min-member]: '{members}' is no number of pods: it counts as 1\n"
+    assert (ran.status, says in ran.err) == (0, told)
