@@ -14,34 +14,56 @@ from extender.api.boolean import parse_bool
 Value = str | int | bool
 Flags = Mapping[str, Value]  # each with its default
 
-PLUGINS = ("env", "svc", "ssh", "tensorflow", "mpi", "pytorch", "ray", "hcclrank")
 MPI: Flags = {"master": "master", "worker": "worker", "port": 22}
 RAY: Flags = {"head": "head", "worker": "worker", "headContainer": "head", "workerContainer": "worker", "port": 6379,
               "dashboardPort": 8265, "clientPort": 10001}  # fmt: skip
+FLAGS: Mapping[str, Flags] = {
+    "env": {},
+    "svc": {"publish-not-ready-addresses": False, "disable-network-policy": False, "inject-hosts-env": True},
+    "ssh": {"ssh-private-key": "", "ssh-public-key": "", "ssh-key-file-path": "/root/.ssh", "ssh-port": 22},
+    "tensorflow": {"ps": "ps", "worker": "worker", "chief": "chief", "evaluator": "evaluator", "port": 2222},
+    "mpi": MPI,
+    "pytorch": {"master": "master", "worker": "worker", "port": 23456, "wait-master-enabled": False,
+                "wait-master-timeout": 300, "wait-master-image": "busybox:1.36.1"},
+    "ray": RAY,
+    "hcclrank": {"master": "master", "worker": "worker"},
+}  # fmt: skip
+PLUGINS = tuple(FLAGS)
+ROLES = ("master", "worker", "head", "ps", "chief", "evaluator")  # flags that name tasks
 
 
 def parse_flags(words: Iterable[str], defaults: Flags) -> dict[str, Value]:
     """`defaults` names every flag; the type of the default is the type of the flag."""
+    return _scan(words, defaults)[0]
+
+
+def unread_words(words: Iterable[str], defaults: Flags) -> list[str]:
+    """What is not read any more: the first word that is no flag, or is wrong, and all after it."""
+    return _scan(words, defaults)[1]
+
+
+def _scan(words: Iterable[str], defaults: Flags) -> tuple[dict[str, Value], list[str]]:
+    """The flags, and what is left of the words."""
     values, rest = dict(defaults), list(words)
     while rest:
-        word = rest.pop(0)
+        left, word = list(rest), rest.pop(0)
         name, given, text = word.lstrip("-").partition("=")
         dashes = len(word) - len(word.lstrip("-"))
         if dashes not in (1, 2) or name not in defaults:
-            break
+            return values, left
         kind = type(defaults[name])
         if kind is bool and not given:
             values[name] = True
             continue
         if not given:
             if not rest:
-                break
+                return values, left
             text = rest.pop(0)
         value = _read(text, kind)
         if value is None:
-            break
+            return values, left
         values[name] = value
-    return values
+    return values, []
 
 
 def _read(text: str, kind: type) -> Value | None:

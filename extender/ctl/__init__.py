@@ -5,7 +5,8 @@ pumice.py        gathers the commands, turns errors into exit statuses
 pumice run:      run.py
     in           reading.py files > documents; loading.py documents > found.py manifests, each with its place; nodes.py --nodes;
                  configuring.py --conf; storage.py a StorageClass where there is none
-    judged       sizing.py slips.py namespaces.py unknown_fields.py unheeded.py arranging.py (the order of creation, too)
+    judged       sizing.py slips.py namespaces.py unknown_fields.py plugin_arguments.py unheeded.py
+                 arranging.py (the order of creation, too)
     played       playing.py; commanding.py commands; progress.py meanwhile
     out          report.py failures.py lines.py tables.py group_names.py; timeline.py the picture
 pumice score:    score.py

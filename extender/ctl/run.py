@@ -26,6 +26,7 @@ from extender.ctl.found import Faults, Found, Refused
 from extender.ctl.loading import load
 from extender.ctl.namespaces import unwritten
 from extender.ctl.playing import INTERRUPTED, beginning, play
+from extender.ctl.plugin_arguments import unread_arguments
 from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
@@ -159,7 +160,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console, faults:
         found += nodes.from_spec(nodes.DEFAULT_SPEC, "default cluster")
     found += storage.default_class(found)
     for each in (each for each in found if not each.as_found):
-        for line in (*unknown_fields(each), *unread_notes(each), *too_little(each)):
+        for line in (*unknown_fields(each), *unread_notes(each), *unread_arguments(each), *too_little(each)):
             notes.print(f"warning: {line}")
     for line in (*unplayed(found), *unwritten(found)):
         notes.print(f"warning: {line}")

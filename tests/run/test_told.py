@@ -120,3 +120,22 @@ def test_a_minimum_that_is_no_number_is_told(pumice: Command, members: str, told
     ran = pumice("run", "a.yaml", files={"a.yaml": DEPLOYMENT % members})
     says = f"metadata.annotations[scheduling.volcano.sh/group-min-member]: '{members}' is no number of pods: it counts as 1\n"
     assert (ran.status, says in ran.err) == (0, told)
+
+
+# --- arguments of job plugins -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plugins", "says"),
+    [
+        ('svc: ["--disable-network-polcy=true"]',
+         ["svc: '--disable-network-polcy=true' is not understood; did you mean 'disable-network-policy'?"]),
+        ('pytorch: ["--port=many", "--master=w"]', ["pytorch: '--port=many' is not understood, nor is what follows"]),
+        ('pytorch: ["--master=nobody", "--worker=w"]', ["pytorch: --master=nobody: there is no task 'nobody'"]),
+        ('env: [], svc: ["--inject-hosts-env=false"], tensorflow: ["--worker", "w"]', []),
+    ],
+)  # fmt: skip
+def test_arguments_of_plugins_that_nobody_reads_are_told(pumice: Command, plugins: str, says: list[str]) -> None:
+    ran = pumice("run", "a.yaml", files={"a.yaml": (JOB % ("", "")).replace("spec: {", f"spec: {{plugins: {{{plugins}}}, ", 1)})
+    told = [line for line in ran.err.splitlines() if ".plugins." in line]
+    assert told == [f"warning: a.yaml: document 1: Job j: spec.plugins.{each}" for each in says]

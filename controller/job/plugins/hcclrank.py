@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from controller.job.plugins.base import PodPlugin, containers, task_named
 from controller.job.seen import JobSeen
 from extender.api.job import TaskSpec
-from extender.api.job_plugins import parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import Json
 
 RANK_INDEX = "hccl/rankIndex"
@@ -21,7 +21,7 @@ class HcclRank(PodPlugin):
     recorded = False
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        read = parse_flags(arguments, {"master": "master", "worker": "worker"})
+        read = parse_flags(arguments, FLAGS[self.name])
         self.master, self.worker = str(read["master"]), str(read["worker"])
 
     def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from controller.job.plugins.base import PodPlugin, add_env, add_port, all_containers, hosts, task_named
 from controller.job.seen import JobSeen
 from extender.api.job import TaskSpec
-from extender.api.job_plugins import MPI, parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import Json
 
 
@@ -18,7 +18,7 @@ class Mpi(PodPlugin):
     name = "mpi"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        read = parse_flags(arguments, MPI)
+        read = parse_flags(arguments, FLAGS[self.name])
         self.master, self.worker, self.port = str(read["master"]), str(read["worker"]), int(read["port"])
 
     def decorate(self, seen: JobSeen, task: TaskSpec, index: int, pod: Json) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from controller.job.plugins.base import PodPlugin, add_env, add_port, containers, host, task_named
 from controller.job.seen import JobSeen
 from extender.api.job import TaskSpec
-from extender.api.job_plugins import parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import Json
 
-DEFAULT_PORT = 23456
 WAITER = "wait-for-master"
 
 
@@ -21,10 +20,7 @@ class Pytorch(PodPlugin):
     name = "pytorch"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        read = parse_flags(arguments, {
-            "master": "master", "worker": "worker", "port": DEFAULT_PORT,
-            "wait-master-enabled": False, "wait-master-timeout": 300, "wait-master-image": "busybox:1.36.1",
-        })  # fmt: skip
+        read = parse_flags(arguments, FLAGS[self.name])
         self.master, self.worker = str(read["master"]), str(read["worker"])
         self.port, self.timeout = int(read["port"]), int(read["wait-master-timeout"])
         self.waits, self.image = bool(read["wait-master-enabled"]), str(read["wait-master-image"])

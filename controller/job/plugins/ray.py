@@ -12,7 +12,7 @@ from controller.job.seen import JobSeen
 from extender.api import labels as names
 from extender.api.errors import InvalidObject
 from extender.api.job import TaskSpec
-from extender.api.job_plugins import RAY, parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import SERVICE, Json, Key, Kind
 
 
@@ -20,7 +20,7 @@ class Ray(PodPlugin):
     name = "ray"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        read = parse_flags(arguments, RAY)
+        read = parse_flags(arguments, FLAGS[self.name])
         self.head, self.worker = str(read["head"]), str(read["worker"])
         self.container = {self.head: str(read["headContainer"]), self.worker: str(read["workerContainer"])}
         self.ports = {"gcs": int(read["port"]), "dashboard": int(read["dashboardPort"]), "client-server": int(read["clientPort"])}

@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from controller.job.plugins.base import MakeKeys, add_volume, host, host_name, owned
 from controller.job.seen import JobSeen
 from extender.api.job import Job, TaskSpec
-from extender.api.job_plugins import Value, parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import SECRET, Json, Key, Kind
 
-DEFAULT_PATH, DEFAULT_PORT = "/root/.ssh", 22
+DEFAULT_PATH, DEFAULT_PORT = str(FLAGS["ssh"]["ssh-key-file-path"]), int(FLAGS["ssh"]["ssh-port"])
 FILES = ("id_rsa", "id_rsa.pub", "authorized_keys", "config")
 
 
@@ -35,10 +35,9 @@ class Ssh:
     recorded = True
 
     def __init__(self, arguments: Sequence[str], keys: MakeKeys = make_keys) -> None:
-        flags: dict[str, Value] = {"ssh-private-key": "", "ssh-public-key": ""}
-        read = parse_flags(arguments, {**flags, "ssh-key-file-path": DEFAULT_PATH, "ssh-port": DEFAULT_PORT})
+        read = parse_flags(arguments, FLAGS[self.name])
         self.path = str(read["ssh-key-file-path"])
-        self._private, self._public = (str(read[name]) for name in flags)
+        self._private, self._public = str(read["ssh-private-key"]), str(read["ssh-public-key"])
         port = int(read["ssh-port"])
         self.port = port if 1 <= port <= 65535 else DEFAULT_PORT
         self._make_keys = keys

@@ -12,7 +12,7 @@ from controller.job.seen import JobSeen
 from controller.merge import merge_diff
 from extender.api import labels as names
 from extender.api.job import Job, TaskSpec
-from extender.api.job_plugins import parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import CONFIG_MAP, NETWORK_POLICY, SERVICE, Json, Key, Kind
 
 MOUNT_PATH = "/etc/volcano"
@@ -23,9 +23,9 @@ class Svc:
     recorded = True
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        flags = {"publish-not-ready-addresses": False, "disable-network-policy": False, "inject-hosts-env": True}
-        read = parse_flags(arguments, flags)
-        self.publish, self.no_policy, self.inject = (bool(read[name]) for name in flags)
+        read = parse_flags(arguments, FLAGS[self.name])
+        self.publish, self.no_policy = bool(read["publish-not-ready-addresses"]), bool(read["disable-network-policy"])
+        self.inject = bool(read["inject-hosts-env"])
 
     def belongings(self, job: Key) -> Sequence[tuple[Kind, Key]]:
         lists = (CONFIG_MAP, Key(job.namespace, config_map_name(job.name)))

@@ -11,18 +11,17 @@ from collections.abc import Sequence
 from controller.job.plugins.base import PodPlugin, add_env, containers, host, task_named
 from controller.job.seen import JobSeen
 from extender.api.job import TaskSpec
-from extender.api.job_plugins import parse_flags
+from extender.api.job_plugins import FLAGS, parse_flags
 from extender.api.meta import Json
 
 ROLES = ("ps", "worker", "chief", "evaluator")
-DEFAULT_PORT = 2222
 
 
 class Tensorflow(PodPlugin):
     name = "tensorflow"
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        read = parse_flags(arguments, {**{role: role for role in ROLES}, "port": DEFAULT_PORT})
+        read = parse_flags(arguments, FLAGS[self.name])
         self.tasks = {role: str(read[role]) for role in ROLES}
         self.port = int(read["port"])
 
