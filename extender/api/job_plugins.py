@@ -44,26 +44,25 @@ def unread_words(words: Iterable[str], defaults: Flags) -> list[str]:
 
 def _scan(words: Iterable[str], defaults: Flags) -> tuple[dict[str, Value], list[str]]:
     """The flags, and what is left of the words."""
-    values, rest = dict(defaults), list(words)
-    while rest:
-        left, word = list(rest), rest.pop(0)
-        name, given, text = word.lstrip("-").partition("=")
-        dashes = len(word) - len(word.lstrip("-"))
+    values, listed, at = dict(defaults), list(words), 0
+    while at < len(listed):
+        name, given, text = listed[at].lstrip("-").partition("=")
+        dashes = len(listed[at]) - len(listed[at].lstrip("-"))
         if dashes not in (1, 2) or name not in defaults:
-            return values, left
-        kind = type(defaults[name])
+            break
+        kind, taken = type(defaults[name]), 1
         if kind is bool and not given:
-            values[name] = True
-            continue
-        if not given:
-            if not rest:
-                return values, left
-            text = rest.pop(0)
+            text = "true"
+        elif not given:
+            if at + 1 == len(listed):
+                break
+            text, taken = listed[at + 1], 2
         value = _read(text, kind)
         if value is None:
-            return values, left
+            break
         values[name] = value
-    return values, []
+        at += taken
+    return values, listed[at:]
 
 
 def _read(text: str, kind: type) -> Value | None:
