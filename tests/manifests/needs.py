@@ -174,7 +174,7 @@ def extender() -> set[Need]:
     home = PROJECT / "extender"
     files = [*sources("extender/verbs"), home / "service.py", home / "extending.py"]
     made = {(name, kind) for name, kind in operations(files) if name != "Bind"}
-    told = operations([home / "core" / "closing.py", home / "actions" / "enqueue.py"])
+    told = operations([home / "core" / "closing.py", home / "core" / "queue_use.py", home / "actions" / "enqueue.py"])
     made |= {(name, kind) for name, kind in told if kind in (meta.POD_GROUP, meta.QUEUE)}
     needs = calls(files) | {need for name, kind in made for need in operation(name, kind)}
     needs |= {*events(), *of(meta.POD, "create", part="binding")}
