@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from extender.api.checks import is_native
 from extender.api.errors import nearest
 from extender.api.meta import QUEUE, kind_of
 from extender.api.queue import ROOT
@@ -60,9 +59,9 @@ def _of_queue(spec: dict[str, Any], plugins: set[str], *, tree: bool) -> Iterato
             continue
         if plugins.isdisjoint(holders):
             yield f"spec.{name}", f"only the plugin {' or '.join(holders)} acts upon it, and the configuration has it not"
-        for resource in listed:
-            if is_native(str(resource)) and "/" not in str(resource) and not _is_known(str(resource)):
-                yield f"spec.{name}", f"no node has a resource '{resource}'{nearest(str(resource), _RESOURCES)}"
+        for resource in map(str, listed):
+            if not _may_be(resource):
+                yield f"spec.{name}", f"no node has a resource '{resource}'{nearest(resource, _RESOURCES)}"
         yield from _no_limits(listed) if name == "capability" else ()
     if spec.get("parent") not in ("", None, ROOT) and not tree:
         why = "queues stand side by side: only the plugin capacity with enableHierarchy: true makes a tree of them"
@@ -77,5 +76,6 @@ def _no_limits(capability: dict[Any, Any]) -> Iterator[tuple[str, str]]:
             yield f"spec.capability.{resource}", f"0 of {resource} is no limit at all, as in Volcano; {close}"
 
 
-def _is_known(resource: str) -> bool:
-    return resource in _RESOURCES or resource.startswith("hugepages-")
+def _may_be(resource: str) -> bool:
+    """Names with a domain are anybody's; of the others Kubernetes has these only."""
+    return "/" in resource or resource in _RESOURCES or resource.startswith("hugepages-")
