@@ -13,7 +13,7 @@ from __future__ import annotations
 from extender.actions.placing import AllocateArgs, gated
 from extender.actions.worksheet import Worksheet, place_job
 from extender.core import status as st
-from extender.core.alike import Kind, kind_of
+from extender.core.alike import Alike, likeness
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
 from extender.core.plugin import Arguments
@@ -31,28 +31,28 @@ def run(ssn: Session, args: AllocateArgs) -> None:
         by_queue.setdefault(ssn.queue_of(job), []).append(job)
     jobs = {row: LiveHeap(listed, ssn.job_order) for row, listed in by_queue.items()}
     queues = LiveHeap(jobs, ssn.queue_order)
-    in_vain: dict[Kind, list[int]] = {}  # what was tried since anything was placed -> the tasks that were
+    in_vain: dict[Alike, list[int]] = {}  # what was tried since anything was placed -> the tasks that were
     while queues:
         row = queues.pop()
         if not ssn.overused(row) and _turn(ssn, jobs[row], work, in_vain, args):
             queues.push(row)
 
 
-def _turn(ssn: Session, jobs: LiveHeap, work: dict[int, Worksheet], in_vain: dict[Kind, list[int]], args: AllocateArgs) -> bool:
+def _turn(ssn: Session, jobs: LiveHeap, work: dict[int, Worksheet], in_vain: dict[Alike, list[int]], args: AllocateArgs) -> bool:
     """Of one queue, the first job that is placed. A queue of which none can be has had its last turn: it would stay the first."""
     while jobs:
         job = jobs.pop()
         tasks = work[job].tasks
-        kind = kind_of(ssn, job, tasks)
-        if kind in in_vain:
-            _fares_as(ssn, tasks, in_vain[kind])
+        alike = likeness(ssn, job, tasks)
+        if alike in in_vain:
+            _fares_as(ssn, tasks, in_vain[alike])
         elif _place(ssn, job, work[job], args):
             in_vain.clear()
             if work[job] and ssn.job_ready(job):
                 jobs.push(job)
             return True
-        elif kind is not None:
-            in_vain[kind] = tasks
+        elif alike is not None:
+            in_vain[alike] = tasks
     return False
 
 

@@ -5,6 +5,7 @@ connection in between. It keeps only names and versions, never objects."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 from extender.api.errors import Gone, NotFound
@@ -15,13 +16,16 @@ from extender.cluster.port import Cluster, Watch, WatchEvent
 class Follower:
     """Not started until the first `poll`. A ClusterError leaves it where it was: poll again later.
 
-    `optional`: an API server that does not know the kind has no objects of it, for as long as it is followed."""
+    `close` may come from another thread than `poll`, and ends it for good. `optional`: an API server that does not know the kind
+    has no objects of it, for as long as it is followed."""
 
     def __init__(self, cluster: Cluster, kind: Kind, *, optional: bool = False) -> None:
         self.kind = kind
         self._optional, self._unknown = optional, False
         self._cluster = cluster
         self._watch: Watch | None = None
+        self._closed = False
+        self._closing = threading.Lock()  # a watch that comes about while `close` is called is closed by one of the two
         self._seen: dict[Key, tuple[str, str]] = {}  # uid and resourceVersion
 
     @property
@@ -31,21 +35,27 @@ class Follower:
 
     def poll(self, timeout: float = 0.0) -> list[WatchEvent]:
         """What is new; waits up to `timeout` real seconds for the first event."""
-        if self._unknown:
+        if self._unknown or self._closed:
             return []
-        if self._watch is None:
+        watch = self._watch
+        if watch is None:
             return self._list()
         try:
-            events = self._watch.poll(timeout)
+            events = watch.poll(timeout)
         except Gone:
-            self.close()
+            self._end_watch()
             return self._list()
         return [event for event in events if self._note(event)]
 
     def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        with self._closing:
+            self._closed = True
+        self._end_watch()
+
+    def _end_watch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
 
     def _note(self, event: WatchEvent) -> bool:
         if event.type == "BOOKMARK":
@@ -64,7 +74,12 @@ class Follower:
                 raise
             self._unknown = True
             return []
-        self._watch = self._cluster.watch(self.kind, listing.resource_version)
+        watch = self._cluster.watch(self.kind, listing.resource_version)
+        with self._closing:
+            if self._closed:
+                watch.close()
+                return []
+            self._watch = watch
         before, self._seen = self._seen, {key_of(obj): _version(obj) for obj in listing.objects}
         gone = [WatchEvent("DELETED", self._remains(key, uid)) for key, (uid, _) in before.items() if key not in self._seen]
         return [*gone, *self._differences(listing.objects, before)]

@@ -9,10 +9,10 @@ from collections.abc import Collection, Hashable
 from extender.core import status as st
 from extender.core.session import Session
 
-Kind = tuple[Hashable, ...]
+Alike = tuple[Hashable, ...]
 
 
-def kind_of(ssn: Session, job: int, tasks: Collection[int]) -> Kind | None:
+def likeness(ssn: Session, job: int, tasks: Collection[int]) -> Alike | None:
     """Equal for jobs whose `tasks` fare the same, one by one. None where a job stands for itself: it holds something or not all
     of it is in `tasks`, its tasks claim devices or were promised nodes, it has parts or a topology, or a plugin looks at more."""
     group = ssn.jobs.group[job]

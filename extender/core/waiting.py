@@ -9,7 +9,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from extender.core import status as st
-from extender.core.alike import kind_of
+from extender.core.alike import likeness
 from extender.core.axis import IntR
 from extender.core.members import Members
 from extender.core.never import gang_too_large, members_too_large, with_sizes
@@ -49,17 +49,17 @@ class Telling:
     def _fate(self, job: int) -> Hashable:
         """All that why_waits and gang_text look at; None where the job stands for itself."""
         ssn, tasks = self._ssn, self._ssn.jobs.pending_tasks[job]
-        kind = kind_of(ssn, job, tasks)
+        alike = likeness(ssn, job, tasks)
         group = ssn.jobs.group[job]
-        if kind is None or group is None:
+        if alike is None or group is None:
             return None
         limit = ssn.over_limit.get(job)
         tried = tuple((ssn.fit_errors.get(task), ssn.last_transaction.get(task)) for task in tasks)
         kept = tuple(ssn.not_evicted.get(job, {}).items())
         if ssn.job_phase[job] > st.PHASE_PENDING:
-            return kind, tried, kept, limit is not None and limit.tobytes()
+            return alike, tried, kept, limit is not None and limit.tobytes()
         asked = (ssn.jobs.min_resources[job].tobytes(), bool(group.metadata.owner_references))
-        return kind, tried, kept, asked, id(ssn.enqueue_refusals.get(job))
+        return alike, tried, kept, asked, id(ssn.enqueue_refusals.get(job))
 
 
 def why_waits(ssn: Session, job: int) -> Waiting | None:

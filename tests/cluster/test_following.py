@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from extender.api.meta import NODE, Key
 from extender.cluster.clock import VirtualClock
 from extender.cluster.following import Follower
 from extender.cluster.memory import MemoryCluster
+from extender.cluster.watching import MemoryWatch
 from extender.testing.builders import node
 
 
@@ -49,3 +52,21 @@ def test_who_fell_behind_hears_the_difference() -> None:
     assert told(follower) == [
         ("DELETED", "vanishes"), ("MODIFIED", "changes"), ("DELETED", "namesake"), ("ADDED", "namesake"), ("ADDED", "new"),
     ]  # fmt: skip
+
+
+class EndsWhileItLists(MemoryCluster):
+    """Somebody closes the follower at the very moment in which its watch comes about."""
+
+    follower: Follower
+
+    def watch(self, *args: Any, **kwargs: Any) -> MemoryWatch:
+        self.opened = super().watch(*args, **kwargs)
+        self.follower.close()
+        return self.opened
+
+
+def test_no_watch_stays_open_behind_one_that_is_closed() -> None:
+    cluster = EndsWhileItLists(VirtualClock(1000.0))
+    cluster.load([node("a")])
+    cluster.follower = Follower(cluster, NODE)
+    assert (told(cluster.follower), list(cluster.opened), told(cluster.follower)) == ([], [], [])

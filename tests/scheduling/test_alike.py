@@ -17,7 +17,7 @@ from extender.api import meta
 from extender.api.meta import Json
 from extender.api.operations import Bind
 from extender.core import conf, waiting
-from extender.core.alike import kind_of
+from extender.core.alike import likeness
 from extender.core.mirror import Mirror
 from extender.core.reasons import Waiting
 from extender.core.scheduling import Result, schedule
@@ -46,8 +46,8 @@ def scheduled(objects: list[Json]) -> Result:
 @contextmanager
 def each_for_itself() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allocate, "kind_of", lambda *_: None)
-        patch.setattr(waiting, "kind_of", lambda *_: None)
+        patch.setattr(allocate, "likeness", lambda *_: None)
+        patch.setattr(waiting, "likeness", lambda *_: None)
         yield
 
 
@@ -131,7 +131,7 @@ ALONE = {
 def test_a_job_of_which_there_is_more_to_know_stands_for_itself(group: GroupBuilder, tasks: list[PodBuilder]) -> None:
     ssn = opened(node("n").cpu(4), queue(), group, *tasks, plugins="gang,proportion")
     job = job_row(ssn, "j")
-    assert kind_of(ssn, job, [row for row in ssn.pending_tasks(job) if not ssn.shape_of(row).gated]) is None
+    assert likeness(ssn, job, [row for row in ssn.pending_tasks(job) if not ssn.shape_of(row).gated]) is None
 
 
 @pytest.mark.parametrize(("plugins", "alike"), [("gang,priority", True), ("gang,sla", False)])
@@ -139,5 +139,5 @@ def test_a_plugin_may_look_at_more_than_members(plugins: str, alike: bool) -> No
     """sla looks at the age of each job."""
     groups = [podgroup("old").created(1), podgroup("new").created(2)]
     ssn = opened(node("n"), queue(), *groups, task("o", "old").cpu(1), task("w", "new").cpu(1), plugins=plugins)
-    kinds = {kind_of(ssn, job, ssn.pending_tasks(job)) for job in (job_row(ssn, "old"), job_row(ssn, "new"))}
+    kinds = {likeness(ssn, job, ssn.pending_tasks(job)) for job in (job_row(ssn, "old"), job_row(ssn, "new"))}
     assert (len(kinds) == 1 and None not in kinds) is alike
