@@ -3,6 +3,8 @@
     who_leaves   for a member of a gang: the victims that the preempt action would choose, on this member's node
     untorn       for any pod: kube-scheduler's own choice, completed or dropped so that no gang is left in part
 
+A gang that is on its way to its nodes is left alone until it has arrived: to evict pods that are being bound tears it in the air.
+
 Source of what an answer must look like: k8s.io/kubernetes v1.36.1, pkg/scheduler/framework/preemption."""
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from extender.api import meta
 from extender.api.node import PodDisruptionBudget
 from extender.api.pod import Pod
 from extender.core import status as st
+from extender.core.gang_books import GangBooks
 from extender.core.mirror import Mirror
 from extender.core.session import Session
 from extender.core.victims import BoolT, Manner, VictimSearch
@@ -63,20 +66,20 @@ def _uid(ssn: Session, task: int) -> str:
     return pod.metadata.uid if pod is not None else ""
 
 
-def untorn(mirror: Mirror, chosen: Mapping[str, Victims]) -> dict[str, Victims]:
+def untorn(mirror: Mirror, books: GangBooks, chosen: Mapping[str, Victims]) -> dict[str, Victims]:
     """Nodes whose victims leave no gang in part: a gang that would fall below its minimum goes whole, or the node is dropped."""
     kept = {}
     for node, victims in chosen.items():
         row = mirror.nodes.rows.get(node)
         if row is None or not mirror.nodes.exists[row]:
             continue
-        whole = _whole(mirror, row, victims)
+        whole = _whole(mirror, books, row, victims)
         if whole is not None and whole.uids:
             kept[node] = whole
     return kept
 
 
-def _whole(mirror: Mirror, node: int, victims: Victims) -> Victims | None:
+def _whole(mirror: Mirror, books: GangBooks, node: int, victims: Victims) -> Victims | None:
     tasks = mirror.tasks
     by_uid = {pod.metadata.uid: task for task in mirror.nodes.tasks[node] if (pod := tasks.pod[task]) is not None}
     uids = [uid for uid in victims.uids if uid in by_uid]
@@ -86,8 +89,10 @@ def _whole(mirror: Mirror, node: int, victims: Victims) -> Victims | None:
     for job, leaving in members.items():
         if job < 0:
             continue
-        ready = int(mirror.jobs.counts[job].dot(st.IS_READY))
-        if ready - leaving >= mirror.jobs.min_available[job] or ready < mirror.jobs.min_available[job]:
+        ready, minimum = int(mirror.jobs.counts[job].dot(st.IS_READY)), int(mirror.jobs.min_available[job])
+        if ready - _under_way(mirror, books, job) < minimum <= ready:
+            return None
+        if ready - leaving >= minimum or ready < minimum:
             continue
         holders = [task for task in mirror.jobs.tasks[job] if tasks.node[task] >= 0 and st.IS_ALLOCATED[tasks.status[task]]]
         if any(tasks.node[task] != node for task in holders):
@@ -96,6 +101,13 @@ def _whole(mirror: Mirror, node: int, victims: Victims) -> Victims | None:
     if len(uids) == len(victims.uids):
         return victims
     return Victims(tuple(uids), _violations(mirror, [by_uid[uid] for uid in uids]))
+
+
+def _under_way(mirror: Mirror, books: GangBooks, job: int) -> int:
+    """Members whose node is kept, or that are being bound to it."""
+    gang = mirror.jobs.key[job]
+    held = books.of(gang) if gang is not None else None
+    return len(held.seats) if held is not None else 0
 
 
 def _violations(mirror: Mirror, tasks: Sequence[int]) -> int:

@@ -212,8 +212,8 @@ def create(kubernetes: KubernetesCluster, namespace: str, gangs: int, every: int
 
 @contextmanager
 def priority_class(kubernetes: KubernetesCluster, name: str) -> Iterator[str]:
-    """Before all others of ours. Its pods evict nobody: a gang that they evict whole would never come back."""
-    kubernetes.create(PRIORITY_CLASS, {"metadata": {"name": name}, "value": 1000, "preemptionPolicy": "Never"})
+    """Above all others of ours."""
+    kubernetes.create(PRIORITY_CLASS, {"metadata": {"name": name}, "value": 1000})
     try:
         yield name
     finally:

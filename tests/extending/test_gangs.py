@@ -340,6 +340,25 @@ def test_a_gang_that_reaches_further_is_left_alone() -> None:
     assert world.preempt("x", n0=["g-0"]) == {}
 
 
+def test_a_gang_on_its_way_is_left_alone_until_it_has_arrived() -> None:
+    """One member is bound, the other is being bound: whoever evicted them now would tear the gang in the air."""
+    world = World(*machines(1, cpu=2), *gang("g", 2), pod("x").cpu(1).priority(1000))
+    for name, place in zip(["g-0", "g-1"], world.place("g-0", "g-1"), strict=True):
+        world.ask(name, place)
+    answers = []
+    for i in range(2):
+        world.see(member(f"g-{i}").cpu(1).on("n0"), "MODIFIED")
+        answers.append(world.preempt("x", n0=["g-0"]))
+    assert answers == [{}, {"n0": ["g-0", "g-1"]}]
+
+
+def test_a_member_beyond_the_minimum_that_is_on_its_way_protects_nobody() -> None:
+    running = [member(f"g-{i}").cpu(1).on("n0") for i in range(2)]
+    world = World(*machines(1, cpu=3), podgroup("g").members(2).phase("Running"), *running, member("g-2").cpu(1), pod("x").cpu(1))
+    world.place("g-2")
+    assert world.preempt("x", n0=["g-0"]) == {"n0": ["g-0"]}
+
+
 def test_foreign_victims_stay_as_chosen() -> None:
     world = World(*machines(1, cpu=1), pod("y").cpu(1).on("n0"), pod("x").cpu(1))
     assert world.preempt("x", n0=["y"]) == {"n0": ["y"]}
