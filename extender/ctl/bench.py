@@ -26,7 +26,7 @@ from extender.core import conf as configuration
 from extender.core.mirror import Mirror
 from extender.core.scheduling import schedule
 from extender.core.snapshot import Snapshot
-from extender.ctl.reading import text_of
+from extender.ctl import configuring, named
 from extender.vocabulary import vocabulary
 
 BENCH_CONF = f"{configuration.DEFAULT}  - name: binpack\n"  # what upstream's chart adds
@@ -238,11 +238,6 @@ def _show(report: Report, output: str) -> None:
         click.echo(f"{key.replace('_', ' '):26}{value}")
 
 
-def _conf(path: str | None, plugins_dir: str) -> configuration.Conf:
-    text = text_of(path) if path else BENCH_CONF
-    return vocabulary(plugins_dir).read(text, path or "built-in configuration")
-
-
 @click.group()
 def bench() -> None:
     """Measure Pumice on this machine."""
@@ -254,8 +249,8 @@ def bench() -> None:
 )
 @click.option("--gangs", "count", type=click.IntRange(1), default=50, show_default=True, help="Number of gangs.")
 @click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
-@click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf to run with.")
-@click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own.")
+@click.option("--conf", metavar="FILE", help="scheduler.conf to run with, or a ConfigMap that holds one.")
+@named.plugins_dir()
 @click.option("--heterogeneous", is_flag=True, help="200 kinds of gangs: requests, selectors, tolerations, spread, affinity.")
 @click.option("--idle", is_flag=True, help="All gangs run; measure cycles with one pod event between two of them.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -265,7 +260,8 @@ def session(
     """Time one session over pending gangs: mirror fill, snapshot and session apart."""
     if count * size > _MOST_PODS:
         raise UsageError(f"--gangs, --size: {count:,} times {size:,} are more than {_MOST_PODS:,} pods")
-    loaded = _conf(conf, plugins_dir)
+    words = vocabulary(plugins_dir)
+    loaded = words.read(BENCH_CONF, "built-in configuration") if conf is None else configuring.from_file(conf, words).conf
     for warning in loaded.warnings:
         click.echo(f"warning: {conf}: {warning}", err=True)
     if idle:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from extender.api.errors import UsageError
 from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
+from extender.ctl import named
 from extender.ctl.measuring import stages
 from extender.ctl.measuring.child import free_ports
 from extender.ctl.measuring.load import OWNER, Load
@@ -23,7 +25,7 @@ from extender.ctl.measuring.schedulers import NAME, OURS, chosen, extended
 
 
 @click.command("cluster")
-@click.option("--kubeconfig", default="", help="File that says where the cluster is.  [default: $KUBECONFIG or ~/.kube/config]")
+@named.kubeconfig(f"File that says where the cluster is.  {named.WHERE_FROM}")
 @click.option("--nodes", type=click.IntRange(1), default=500, show_default=True, help="Fake nodes of 32 CPU, 256Gi, 110 pods.")
 @click.option("--gangs", type=click.IntRange(1), default=10, show_default=True, help="Number of gangs.")
 @click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
@@ -54,6 +56,8 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
         raise UsageError("--raw and --idle cannot be measured together")
     path = kubeconfig or os.environ.get("KUBECONFIG", "") or str(Path("~/.kube/config").expanduser())
     deciders = [chosen(each, scheduler_name, path) for each in schedulers or (() if raw or extender else (OURS,))]
+    _check_there([("--scheduler", decider.commands[0][0]) for decider in deciders])
+    _check_there([("--kube-scheduler", kube_scheduler)] if extender else [])
     more = _labels(labels)
     connection = Connection(loader(path), SystemClock(), OWNER)
     server = KubernetesCluster(connection)
@@ -74,6 +78,13 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
             load = Load(namespace, decider.scheduler_name, gangs, size, plain)
             measured.append(stages.idle(site, load, decider, idle) if idle else stages.scheduled(site, load, decider))
     click.echo(json.dumps(as_json(nodes, measured), indent=2) if output == "json" else "\n".join(lines(nodes, measured)))
+
+
+def _check_there(programs: Sequence[tuple[str, str]]) -> None:
+    """Raises UsageError for an option whose program cannot be run."""
+    for option, program in programs:
+        if shutil.which(program) is None:
+            raise UsageError(f"{option}: {program}: no such program")
 
 
 def _labels(words: Sequence[str]) -> dict[str, str]:

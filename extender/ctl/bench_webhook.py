@@ -18,6 +18,7 @@ from extender.api.meta import Json
 from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
+from extender.ctl import named
 from extender.ctl.measuring import webhook as served
 from extender.ctl.measuring.child import Child, free_ports
 from extender.ctl.measuring.creations import Made, measure
@@ -48,7 +49,7 @@ class Stage:
 @click.option("--rate", type=click.FloatRange(1.0), default=500.0, show_default=True, help="Reviews a second of the second one.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes that answer.")
 @click.option("--renew", is_flag=True, help="A third one: connections come and go, the certificate is replaced every second.")
-@click.option("--kubeconfig", default="", help="Measure on that cluster what creating jobs and pods costs.")
+@named.kubeconfig("Measure on that cluster what creating jobs and pods costs.")
 @click.option("--objects", type=click.IntRange(8), default=500, show_default=True, help="Of each kind, with --kubeconfig.")
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="With webhooks and without them.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)

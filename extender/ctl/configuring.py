@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from extender.api.errors import UsageError
 from extender.api.meta import CONFIG_MAP, Json, key_of, kind_of
 from extender.core.conf import DEFAULT, Conf
-from extender.ctl.found import Found
+from extender.ctl.found import Found, Refused
 from extender.ctl.loading import load
-from extender.ctl.reading import text_of
+from extender.ctl.reading import yaml_of
 from extender.vocabulary import BUILT_IN, Vocabulary
 
 ENTRY = "volcano-scheduler.conf"  # the key in upstream's chart
+_OPTION = "--conf"
 _HAS_KIND = re.compile(r"""^\s*["']?kind["']?\s*:""", re.MULTILINE)
 
 
@@ -27,24 +27,25 @@ class Chosen:
 
 
 def choose(given: str | None, found: Iterable[Found], words: Vocabulary = BUILT_IN) -> Chosen:
-    """Raises ConfError with every mistake, UsageError for a file that cannot be read or two ConfigMaps."""
+    """Raises ConfError with every mistake, UsageError for a file that cannot be read, Refused for two ConfigMaps."""
     if given is not None:
-        return _from_file(given, words)
+        return from_file(given, words)
     maps = [each for each in found if _entry(each.manifest) is not None]
     if len(maps) > 1:
-        raise UsageError(f"{maps[1].where}: a second {ENTRY}, the first is in {maps[0].where}; choose one with --conf FILE")
+        raise maps[1].refuse(f"a second {ENTRY}, the first is in {maps[0].where}; choose one with --conf FILE")
     if maps:
         return _from_map(maps[0], words)
     return Chosen(words.read(DEFAULT, "default configuration"))
 
 
-def _from_file(path: str, words: Vocabulary) -> Chosen:
-    text = text_of(path)
+def from_file(path: str, words: Vocabulary) -> Chosen:
+    """What --conf names. Raises as `choose` does."""
+    text = yaml_of(_OPTION, path)
     if not _HAS_KIND.search(text):
         return Chosen(words.read(text, path), path)
-    maps = [each for each in load([path]).found if _entry(each.manifest) is not None]
+    maps = [each for each in load([path], option=_OPTION).found if _entry(each.manifest) is not None]
     if len(maps) != 1:
-        raise UsageError(f"{path}: {len(maps)} ConfigMaps with a key '{ENTRY}'; --conf needs one, or a plain scheduler.conf")
+        raise Refused(f"{_OPTION}: {path}: {len(maps)} ConfigMaps with a key '{ENTRY}'; one is needed, or a plain scheduler.conf")
     return _from_map(maps[0], words)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from extender.api.errors import PumiceError, UsageError
 from extender.api.meta import Json
+from extender.ctl.reading import naming
 
 MOST = 10  # faults that are told; who has mended them will see the others
 
@@ -82,10 +83,11 @@ class Faults:
             self.names |= {error.found.name} - {""}
 
     @contextmanager
-    def gathered(self) -> Iterator[None]:
-        """What is refused within is kept, and the work goes on behind it."""
+    def gathered(self, option: str = "") -> Iterator[None]:
+        """What is refused within is kept, and the work goes on behind it. `option`: that which names the files."""
         try:
-            yield
+            with naming(option):
+                yield
         except (Refused, UsageError) as error:
             self.add(error)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from extender.api.errors import PumiceError, UsageError, nearest
+from extender.api.errors import PumiceError, nearest
 from extender.api.meta import KINDS, kind_of
-from extender.ctl.found import Faults, Found
+from extender.ctl.found import Faults, Found, Refused
 from extender.ctl.reading import STDIN, contents, documents
 
 _DEEPEST = 100  # levels; a pod template in a JobFlow needs 20
@@ -56,15 +56,16 @@ class Loaded:
             yield f"{first.where}: {first.subject}: '{kind}' of '{version}' is not played here, passed over{more}{missed}"
 
 
-def load(paths: Iterable[str], faults: Faults | None = None) -> Loaded:
+def load(paths: Iterable[str], faults: Faults | None = None, option: str = "") -> Loaded:
     """Files, folders (all below them, by name) and `-`. What is wrong goes to `faults`, or is raised where there are none.
 
-    It is raised as well where files cannot be read: UsageError. Refused is for objects."""
+    It is raised as well where files cannot be read: UsageError, which names the `option` that named them. Refused is for what
+    was read."""
     named, gathered = list(paths), faults if faults is not None else Faults()
     found: list[Found] = []
     foreign: list[Found] = []
     passed_over: Counter[str] = Counter()
-    for each in _all_objects(named, gathered):
+    for each in _all_objects(named, gathered, option):
         if _is_played(each):
             found.append(each)
         elif _has_no_bearing(each):
@@ -76,15 +77,15 @@ def load(paths: Iterable[str], faults: Faults | None = None) -> Loaded:
     if not found:
         files = ", ".join("standard input" if path == STDIN else path for path in named)
         others = ", ".join(sorted({kind for _, kind in map(_gvk, foreign)} | passed_over.keys()))
-        raise UsageError(f"no manifests in {files}" + (f" that are played here, only {others}" if others else ""))
+        raise Refused(f"no manifests in {files}" + (f" that are played here, only {others}" if others else ""))
     return Loaded(found, passed_over, foreign)
 
 
-def _all_objects(paths: Iterable[str], faults: Faults) -> Iterator[Found]:
+def _all_objects(paths: Iterable[str], faults: Faults, option: str) -> Iterator[Found]:
     for path in paths:
-        with faults.gathered():
+        with faults.gathered(option):
             for source, content in contents(path):
-                with faults.gathered():
+                with faults.gathered(option):
                     for number, document in documents(source, content):
                         place = Found({}, source, number)
                         with faults.gathered():

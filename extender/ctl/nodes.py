@@ -55,7 +55,7 @@ def is_file(given: str) -> bool:
 
 def from_file(path: str, faults: Faults) -> list[Found]:
     """The nodes of a file of Node manifests. Raises UsageError."""
-    loaded = load([path], faults)
+    loaded = load([path], faults, "--nodes")
     for each in (*loaded.found, *loaded.foreign):
         if each.manifest["kind"] != NODE.name:
             faults.add(each.refuse(f"kind: --nodes takes Nodes only, not {each.manifest['kind']} {key_of(each.manifest)}"))

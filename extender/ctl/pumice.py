@@ -1,7 +1,7 @@
 """pumice: the command for people. One subcommand a module; this one only gathers them and turns errors into exit statuses.
 
-Exit status: 0 done, 1 error, 2 usage, 141 nobody reads the output; `pumice run` adds 3 (something must wait) and 4 (something
-can never fit)."""
+Exit status: 0 done; 1 an error, or what was read is refused; 2 the command line is wrong, or a file or folder that it names
+cannot be read; 141 nobody reads the output. `pumice run` adds 3 (something must wait) and 4 (something can never fit)."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,31 @@ import orjson
 import yaml
 
 from extender.api.errors import UsageError
-from extender.api.yaml_text import CONSTRUCTORS_FAIL_WITH, words
+from extender.api.yaml_text import CONSTRUCTORS_FAIL_WITH, first_document, words
 
 STDIN = "-"
 _TEMPLATE = "; if this is a template of a chart, give what comes of it: helm template CHART | pumice run -"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def text_of(path: str) -> str:
-    """The text of one file, or of standard input. Raises UsageError."""
-    return _text(*_content(path))
+def yaml_of(option: str, path: str) -> str:
+    """The text of the YAML file, or of standard input, that an option names. Raises UsageError, which names the option."""
+    with naming(option):
+        text = _text(*_content(path))
+        try:
+            first_document(text)
+        except yaml.YAMLError as error:
+            raise UsageError(f"{path}: not YAML: {words(error)}") from None
+    return text
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """What cannot be read is told with the option that named it, if one did."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") if option else error from None
 
 
 def contents(path: str) -> Iterator[tuple[str, bytes]]:

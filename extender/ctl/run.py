@@ -19,7 +19,7 @@ from extender.api import duration, labels
 from extender.api.errors import InvalidObject, UsageError
 from extender.api.meta import NODE, POD, kind_of
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
-from extender.ctl import configuring, nodes, storage, tables, timeline
+from extender.ctl import configuring, named, nodes, storage, tables, timeline
 from extender.ctl.arranging import arranged, dangling, rings, unplayed, unreadable_annotations
 from extender.ctl.commanding import misdirected
 from extender.ctl.found import Faults, Found, Refused
@@ -65,8 +65,9 @@ Without a StorageClass in the files there is a default one, {storage.DEFAULT_CLA
 \b
 EXIT STATUS
     0  everything is placed             3  something must wait
-    1  an error, an object is refused   4  something can never fit
-    2  the command line or a file cannot be used
+    1  an error, what files hold is refused
+    2  the command line is wrong, or a file cannot be read
+    4  something can never fit
 """
 
 
@@ -101,7 +102,7 @@ def _names(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -
 @click.option("--nodes", "node_spec", metavar="SPEC|FILE", help="More nodes: a spec (see above) or a file of Node manifests.")
 @click.option("--conf", metavar="FILE", help="scheduler.conf, or a ConfigMap that holds one. Without it a ConfigMap among FILES "
               "with a key volcano-scheduler.conf counts, otherwise the scheduler's own default.")  # fmt: skip
-@click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own, as in docs/plugins.md.")
+@named.plugins_dir()
 @click.option("--until", type=Until(), default=SETTLED, show_default=True, metavar="settled|TIME",
               help="When to stop: once nothing can change any more (a day at most), or after so long (90, 5m).")  # fmt: skip
 @click.option("--clock", type=click.Choice(["virtual", "real"]), default="virtual", show_default=True,

@@ -26,7 +26,7 @@ from extender.core.kube.default_profile import WEIGHTS, Judgement, judge
 from extender.core.mirror import Mirror
 from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
-from extender.ctl.found import Faults, Found
+from extender.ctl.found import Faults, Found, Refused
 from extender.ctl.loading import load
 from extender.ctl.slips import too_little
 from extender.ctl.unknown_fields import unknown_fields
@@ -175,12 +175,12 @@ def _at_once(line: bytes) -> None:
 
 
 def read_pod(path: str) -> tuple[Found, Pod]:
-    """The one pod of a file. Raises UsageError, Refused."""
+    """The one pod of a file. Raises UsageError where it cannot be read, Refused for what it holds."""
     all_found = load([path]).found
     pods = [found for found in all_found if found.manifest["kind"] == "Pod"]
     if len(pods) != 1:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.manifest["kind"] for each in all_found).items())
-        raise UsageError(f"{path}: must hold exactly one Pod, and holds {kinds}; the pod comes first, then the cluster")
+        raise Refused(f"{path}: must hold exactly one Pod, and holds {kinds}; the pod comes first, then the cluster")
     try:
         return pods[0], view(Pod, _in_namespace(pods[0].manifest))
     except InvalidObject as error:
@@ -201,7 +201,7 @@ def read_cluster(paths: Sequence[str], pod: Pod) -> Mirror:
             faults.add(found.refuse(error))
     faults.tell()
     if not mirror.nodes.exists.any():
-        raise UsageError(f"no Node in {', '.join(paths)}: a pod is judged on nodes")
+        raise Refused(f"no Node in {', '.join(paths)}: a pod is judged on nodes")
     return mirror
 
 

@@ -25,7 +25,7 @@ from extender.cluster.logs import configure
 from extender.cluster.options import NAMESPACE as SYSTEM
 from extender.cluster.options import LeaderOptions
 from extender.cluster.port import Cluster
-from extender.ctl import installing, permitted
+from extender.ctl import installing, named, permitted
 from extender.ctl.admitting import Admission, Reached, reached
 from extender.ctl.installing import Installed
 from extender.ctl.telling import Telling
@@ -41,9 +41,9 @@ _APPS = ("volcano-scheduler", "volcano-controller")  # label `app` of Volcano's 
 _NAMED = 3  # objects of a kind that are named; of more it is said how many
 _SAME = 1.0  # seconds within which signals are one
 _WHERE = (
-    click.option("--kubeconfig", default="", help="File that says where the cluster is.  [default: $KUBECONFIG, ~/.kube/config]"),
+    named.kubeconfig(f"File that says where the cluster is.  {named.WHERE_FROM}"),
     click.option("--context", default="", help="Context of the kubeconfig."),
-    click.option("--namespace", default=SYSTEM, show_default=True, help="Namespace of the leases."),
+    named.namespace("Namespace of the leases."),
 )
 
 
@@ -60,6 +60,7 @@ class Plan:
     scheduler_names: tuple[str, ...] = SCHEDULERS
     admission: Reached | None = None
     plugins_dir: str = ""
+    without_webhooks: bool = False  # nobody wants to hear that admission is off
 
     def scheduler_options(self) -> Options:
         return replace(
@@ -90,24 +91,22 @@ def where(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("up")
 @where
-@click.option("--conf", type=click.Path(exists=True, dir_okay=False), help="scheduler.conf; read again when it changes.")
-@click.option("--plugins-dir", default="", metavar="DIR", help="Folder of plugins of your own, as in docs/plugins.md.")
+@named.followed_conf("scheduler.conf; read again when it changes.")
+@named.plugins_dir()
 @click.option("--scheduler-name", "names", multiple=True, default=SCHEDULERS, show_default=True,
               help="Pods with this schedulerName are ours. May be repeated.")  # fmt: skip
 @click.option(
     "--webhook-url", default="", metavar="HOST:PORT", help="Where the API server reaches this machine; admission is served there."
 )
 @click.option("--without-webhooks", is_flag=True, help="Say nothing about admission being off.")
-def up(kubeconfig: str, context: str, namespace: str, conf: str | None, plugins_dir: str, names: Sequence[str],
+def up(kubeconfig: str, context: str, namespace: str, conf: str, plugins_dir: str, names: Sequence[str],
        webhook_url: str, without_webhooks: bool) -> None:  # fmt: skip
     """Run scheduler, controllers and admission against a cluster until Ctrl-C.
 
     CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
     """
     admission = reached(webhook_url) if webhook_url and not without_webhooks else None
-    plan = Plan(namespace, conf or "", tuple(names), admission, plugins_dir)
-    if not webhook_url and not without_webhooks:
-        click.echo("admission is off: the API server must reach this machine for it, say how with --webhook-url HOST:PORT")
+    plan = Plan(namespace, conf, tuple(names), admission, plugins_dir, without_webhooks)
     configure()
     logging.getLogger().setLevel(logging.WARNING)  # what goes well is told in words of its own
     stop = threading.Event()
@@ -127,7 +126,7 @@ def run(plan: Plan, connected: Connect, say: Say, stop: threading.Event) -> None
         permitted.check(work, permitted.wanted(plan.namespace, webhooks=plan.admission is not None))
         for line in (*told(install(work, plan)), *neighbours(work)):
             say(line)
-        with _admission(plan, work, say, stop):
+        with admission_of(plan, work, say, stop):
             _run_all((assembled.daemon, rest.daemon), plan, say, stop)
     say("ended; CRDs and queues stay: pumice down removes them")
 
@@ -157,8 +156,11 @@ def neighbours(cluster: Cluster) -> list[str]:
 
 
 @contextmanager
-def _admission(plan: Plan, cluster: KubernetesCluster, say: Say, stop: threading.Event) -> Iterator[None]:
+def admission_of(plan: Plan, cluster: Cluster, say: Say, stop: threading.Event) -> Iterator[None]:
+    """Served within, if it is asked for."""
     if plan.admission is None:
+        if not plan.without_webhooks:
+            say("admission is off: the API server must reach this machine for it, say how with --webhook-url HOST:PORT")
         yield
         return
     settings = Settings(scheduler_names=plan.scheduler_names)

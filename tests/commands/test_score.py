@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from extender.api.errors import PumiceError, UsageError
 from extender.api.meta import Json
+from extender.ctl.found import Refused
 from extender.ctl.score import score
 from extender.testing.builders import node, pod
 
@@ -182,23 +183,23 @@ def test_what_cannot_be_read_is_named_with_file_document_and_field(file: Write) 
 
 
 MISUSE = {
-    "nothing given": ([], "give a pod and the cluster"),
-    "no cluster": (["pod.yaml"], "give a pod and the cluster"),
-    "no such file": (["gone.yaml", "nodes.yaml"], "gone.yaml: no such file"),
+    "nothing given": ([], UsageError, "give a pod and the cluster"),
+    "no cluster": (["pod.yaml"], UsageError, "give a pod and the cluster"),
+    "no such file": (["gone.yaml", "nodes.yaml"], UsageError, "gone.yaml: no such file"),
     "no pod in the file": (
-        ["nodes.yaml", "nodes.yaml"],
-        "exactly one Pod, and holds 1 Node; the pod comes first, then the cluster",
+        ["nodes.yaml", "nodes.yaml"], Refused, "exactly one Pod, and holds 1 Node; the pod comes first, then the cluster",
     ),
-    "no node in the cluster": (["pod.yaml", "pod.yaml"], "no Node in"),
-    "files beside --jsonl": (["--jsonl", "pod.yaml"], "it takes no files"),
-}
+    "no node in the cluster": (["pod.yaml", "pod.yaml"], Refused, "no Node in"),
+    "files beside --jsonl": (["--jsonl", "pod.yaml"], UsageError, "it takes no files"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("arguments", "message"), MISUSE.values(), ids=MISUSE)
-def test_misuse_says_what_to_do(file: Write, tmp_path: Path, arguments: list[str], message: str) -> None:
+@pytest.mark.parametrize(("arguments", "sort", "message"), MISUSE.values(), ids=MISUSE)
+def test_misuse_says_what_to_do(file: Write, tmp_path: Path, arguments: list[str], sort: type, message: str) -> None:
+    """UsageError is status 2, Refused status 1: what was read cannot be used."""
     file("pod.yaml", pod())
     file("nodes.yaml", node("n1").cpu(1))
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(sort, match=message):
         invoke(*(str(tmp_path / a) if a.endswith(".yaml") else a for a in arguments))
 
 

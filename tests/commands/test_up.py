@@ -260,6 +260,13 @@ def test_one_line_for_each_job_and_nothing_twice() -> None:
     assert len(about_the_other) == len(set(about_the_other))
 
 
+@pytest.mark.parametrize("silent", [False, True])
+def test_it_is_said_that_admission_is_off_unless_it_is_wanted_so(silent: bool) -> None:
+    said: list[str] = []
+    with up.admission_of(up.Plan(without_webhooks=silent), Grudging(), said.append, threading.Event()):
+        assert [line.partition(":")[0] for line in said] == ([] if silent else ["admission is off"])
+
+
 # --- on a real control plane --------------------------------------------------------------------------------------------
 
 

@@ -158,7 +158,7 @@ def test_a_folder_named_from_here(pumice: Command, tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there(pumice: Command) -> None:
     ran = pumice("run", "jobs.yaml", "--plugins-dir", "nowhere", files={"jobs.yaml": job("a", 1)})
-    assert (ran.status, ran.fault) == (1, "--plugins-dir: nowhere: there is no such folder")
+    assert (ran.status, ran.fault) == (2, "--plugins-dir: nowhere: there is no such folder")
 
 
 def test_warnings_of_a_configuration_of_the_bench(pumice: Command) -> None:

@@ -510,7 +510,7 @@ NOTHING = {
 def test_nothing_in_it(pumice: Command, text: str, says: str) -> None:
     """There is no document that could be named."""
     ran = pumice("run", "f.yaml", files={"f.yaml": text})
-    assert (ran.status, ran.fault, ran.out) == (2, f"no manifests in f.yaml{says}", "")
+    assert (ran.status, ran.fault, ran.out) == (1, f"no manifests in f.yaml{says}", "")
 
 
 COMMANDS = {
@@ -522,17 +522,21 @@ COMMANDS = {
         ("job.yaml", "--nodes", ""), 2, "--nodes: empty; write for instance '4x cpu=32,memory=128Gi,nvidia.com/gpu=8'",
     ),
     "standard input twice": (("-", "-"), 2, "standard input (-) can be read once only"),
-    "a conf that is missing": (("job.yaml", "--conf", "no.conf"), 2, "no.conf: no such file"),
+    "a conf that is missing": (("job.yaml", "--conf", "no.conf"), 2, "--conf: no.conf: no such file"),
+    "a conf that is no text": (("job.yaml", "--conf", "nul"), 2, "--conf: nul: not text: byte 1 is 0x00"),
+    "a file of nodes that is missing": (("job.yaml", "--nodes", "no.yaml"), 2, "--nodes: no.yaml: no such file"),
+    "plugins that are missing": (("job.yaml", "--plugins-dir", "no"), 2, "--plugins-dir: no: there is no such folder"),
+    "plugins in a file": (("job.yaml", "--plugins-dir", "job.yaml"), 2, "--plugins-dir: job.yaml: Not a directory"),
     "a conf with a slip": (
         ("job.yaml", "--conf", "slip.conf"), 1, "slip.conf: actions: unknown action 'alocate'; did you mean 'allocate'?",
     ),
     "a conf with a time that is none": (
-        ("job.yaml", "--conf", "time.conf"), 1,
-        "time.conf: not YAML: a value is not what its form or tag says: month must be in 1..12",
+        ("job.yaml", "--conf", "time.conf"), 2,
+        "--conf: time.conf: not YAML: a value is not what its form or tag says: month must be in 1..12",
     ),
     "a manifest without a conf for --conf": (
-        ("job.yaml", "--conf", "job.yaml"), 2,
-        "job.yaml: 0 ConfigMaps with a key 'volcano-scheduler.conf'; --conf needs one, or a plain scheduler.conf",
+        ("job.yaml", "--conf", "job.yaml"), 1,
+        "--conf: job.yaml: 0 ConfigMaps with a key 'volcano-scheduler.conf'; one is needed, or a plain scheduler.conf",
     ),
     "jobs for --nodes": (
         ("job.yaml", "--nodes", "job.yaml"), 1, "job.yaml: document 1: kind: --nodes takes Nodes only, not Job train",
@@ -558,7 +562,8 @@ COMMANDS = {
 @pytest.mark.parametrize(("words", "status", "says"), COMMANDS.values(), ids=COMMANDS)
 def test_a_wrong_command(pumice: Command, words: tuple[str, ...], status: int, says: str) -> None:
     """Where `says` is empty the words are the command line library's own."""
-    ran = pumice("run", *words, files={"job.yaml": JOB, "slip.conf": CONF, "time.conf": TIME, "empty/readme.txt": "no manifest"})
+    ran = pumice("run", *words, files={"job.yaml": JOB, "slip.conf": CONF, "time.conf": TIME, "nul": "a\0",
+                                      "empty/readme.txt": "no manifest"})  # fmt: skip
     assert (ran.status, ran.out) == (status, "")
     assert ran.fault == says if says else "Error: " in ran.err
 
@@ -579,7 +584,7 @@ def test_two_configurations_among_the_manifests(pumice: Command) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {volcano-scheduler.conf: 'actions: \"allocate\"'}\n"
     ran = pumice("run", "a.yaml", "b.yaml", files={"a.yaml": text, "b.yaml": text.replace("name: a", "name: b")})
     says = "b.yaml: document 1: a second volcano-scheduler.conf, the first is in a.yaml: document 1; choose one with --conf FILE"
-    assert (ran.status, ran.fault) == (2, says)
+    assert (ran.status, ran.fault) == (1, says)
 
 
 def test_matplotlib_is_missing(pumice: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -665,7 +670,7 @@ def test_standard_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in `pumice run - <&-`, where Python has no stdin at all."""
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(UsageError, match="standard input is closed"):
-        reading.text_of(reading.STDIN)
+        next(reading.contents(reading.STDIN))
 
 
 def test_what_is_not_played_is_told(pumice: Command) -> None:
