@@ -11,21 +11,17 @@ from extender.api.errors import InvalidObject
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"([+-]?)(0|(?:{_PART.pattern})+)")
-_NUMBER = re.compile(r"[0-9]{1,10}(\.[0-9]{0,9})?")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?")
+_DAYS = re.compile(r"([0-9]{1,999})d(.*)")
+_OF_GO = "a duration (such as 300ms, 1.5s, 1h30m)"
+_OF_PEOPLE = "a time (seconds such as 90, or 500ms, 1m30s, 2h, 1d12h)"
 _LONGEST = 1000  # characters
 _LIMIT = 2**63  # nanoseconds; Go holds a duration in an int64
 
 
 def nanoseconds(text: str, path: str = "") -> int:
     """What Go's ParseDuration answers. Raises InvalidObject naming `path`."""
-    found = _WHOLE.fullmatch(text)
-    if not found or len(text) > _LONGEST:
-        raise InvalidObject(f"'{text}' is not a duration (such as 300ms, 1.5s, 1h30m)", path=path)
-    total = sum(_part(number, unit) for number, unit in _PART.findall(text))
-    negative = found.group(1) == "-"
-    if total > (_LIMIT if negative else _LIMIT - 1):
-        raise InvalidObject(f"'{text}' is longer than 292 years", path=path)
-    return -total if negative else total
+    return _nanoseconds(text, text, _OF_GO, path)
 
 
 def seconds(text: str, path: str = "") -> float:
@@ -34,8 +30,12 @@ def seconds(text: str, path: str = "") -> float:
 
 
 def length(text: str, path: str = "") -> float:
-    """As people write it: a plain number is seconds, otherwise a duration. Raises InvalidObject naming `path`."""
-    return float(text) if _NUMBER.fullmatch(text) else seconds(text, path)
+    """As people write it: a plain number is seconds, and days may come first, which Go has not: `length("1d12h") == 129600.0`.
+
+    Raises InvalidObject naming `path`."""
+    days = _DAYS.fullmatch(text)
+    of_go = f"{24 * int(days.group(1))}h{days.group(2)}" if days else f"{text}s" if _NUMBER.fullmatch(text) else text
+    return _nanoseconds(of_go, text, _OF_PEOPLE, path) / 1e9
 
 
 def format_duration(length: float) -> str:
@@ -58,6 +58,17 @@ def format_nanoseconds(length: int) -> str:
     if hours or minutes:
         words = f"{minutes}m{words}"
     return f"{sign}{hours}h{words}" if hours else f"{sign}{words}"
+
+
+def _nanoseconds(text: str, written: str, wanted: str, path: str) -> int:
+    found = _WHOLE.fullmatch(text)
+    if not found or len(text) > _LONGEST:
+        raise InvalidObject(f"'{written}' is not {wanted}", path=path)
+    total = sum(_part(number, unit) for number, unit in _PART.findall(text))
+    negative = found.group(1) == "-"
+    if total > (_LIMIT if negative else _LIMIT - 1):
+        raise InvalidObject(f"'{written}' is longer than 292 years", path=path)
+    return -total if negative else total
 
 
 def _part(number: str, unit: str) -> int:

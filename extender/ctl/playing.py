@@ -72,7 +72,7 @@ def _arrival(each: Found) -> float:
         at = duration.length(text, _ARRIVAL)
     except InvalidObject as error:
         raise each.refuse(error) from None
-    if not 0 <= at < 1e10:
+    if at < 0:
         raise each.refuse(f"{_ARRIVAL}: '{text}' is not a time after the start")
     return at
 

@@ -81,10 +81,10 @@ class Until(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
             return SETTLED
         try:
             seconds = duration.length(value)
-        except InvalidObject:
-            seconds = -1.0
-        if not 0 < seconds < 1e10:
-            self.fail(f"'{value}' is neither '{SETTLED}' nor a time above 0 (seconds such as 90, or 5m, 1h30m, 24h)", param, ctx)
+        except InvalidObject as error:
+            self.fail(f"{error}; without it a run ends once it is {SETTLED}", param, ctx)
+        if seconds <= 0:
+            self.fail(f"'{value}' is not above 0", param, ctx)
         return seconds
 
 
@@ -104,7 +104,7 @@ def _names(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -
               "with a key volcano-scheduler.conf counts, otherwise the scheduler's own default.")  # fmt: skip
 @named.plugins_dir()
 @click.option("--until", type=Until(), default=SETTLED, show_default=True, metavar="settled|TIME",
-              help="When to stop: once nothing can change any more (a day at most), or after so long (90, 5m).")  # fmt: skip
+              help="When to stop: once nothing can change any more (a day at most), or after so long (90, 5m, 2d).")  # fmt: skip
 @click.option("--clock", type=click.Choice(["virtual", "real"]), default="virtual", show_default=True,
               help="virtual: hours pass at once. real: as long as it takes.")  # fmt: skip
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)

@@ -156,11 +156,6 @@ def test_a_folder_named_from_here(pumice: Command, tmp_path: Path) -> None:
     assert (ran.status, ran.fault.endswith("plugins/broken.py:2: ZeroDivisionError: division by zero")) == (1, True)
 
 
-def test_a_folder_that_is_not_there(pumice: Command) -> None:
-    ran = pumice("run", "jobs.yaml", "--plugins-dir", "nowhere", files={"jobs.yaml": job("a", 1)})
-    assert (ran.status, ran.fault) == (2, "--plugins-dir: nowhere: there is no such folder")
-
-
 def test_warnings_of_a_configuration_of_the_bench(pumice: Command) -> None:
     words = ("bench", "session", "--nodes", "1", "--gangs", "1", "--size", "1", "--conf", "c.conf")
     ran = pumice(*words, files={"c.conf": 'actions: "enqueue"\ntiers: [{plugins: [{name: gang}]}]'})

@@ -479,6 +479,15 @@ def test_until_ends_a_run(pumice: Command, until: str) -> None:
     assert (told["clock"], told["ended"], told["jobs"]) == (50, "until", {"default/a": "Running"})
 
 
+def test_a_run_of_days(pumice: Command) -> None:
+    ran = pumice("run", "f.yaml", *NODES, "--until", "1d1h", "-o", "json", files={"f.yaml": job("a", seconds=100)})
+    assert json.loads(ran.out)["clock"] == 90000
+
+
+def test_the_longest_run_is_named(pumice: Command) -> None:
+    assert "'9999999h' is longer than 292 years" in pumice("run", "f.yaml", "--until", "9999999h").err
+
+
 def test_an_object_that_comes_later(pumice: Command) -> None:
     """pumice.io/arrives-after: the first is done before the second comes."""
     files = {"f.yaml": job("late", 2, "5", after="1m") + job("early", 2, "5", seconds=20)}

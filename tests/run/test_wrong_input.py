@@ -80,6 +80,7 @@ class Wrong(NamedTuple):
     says: str
 
 
+NO_TIME = "is not a time (seconds such as 90, or 500ms, 1m30s, 2h, 1d12h)"
 FILES = {
     "not yaml": Wrong(
         2,
@@ -354,12 +355,12 @@ FILES = {
     "a time to run that cannot be read": Wrong(
         1,
         POD % ("pumice.io/run-seconds: soon", "1"),
-        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'soon' is not a duration (such as 300ms, 1.5s, 1h30m)",
+        f"document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'soon' {NO_TIME}",
     ),
     "a time to run that never ends": Wrong(
         1,
         POD % ("pumice.io/run-seconds: inf", "1"),
-        "document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'inf' is not a duration (such as 300ms, 1.5s, 1h30m)",
+        f"document 1: Pod p: metadata.annotations[pumice.io/run-seconds]: 'inf' {NO_TIME}",
     ),
     "a time to run below zero": Wrong(
         1,
@@ -375,7 +376,7 @@ FILES = {
     "a bad time of arrival": Wrong(
         1,
         JOB.replace("{name: train}", "{name: train, annotations: {pumice.io/arrives-after: soon}}"),
-        "document 1: metadata.annotations[pumice.io/arrives-after]: 'soon' is not a duration (such as 300ms, 1.5s, 1h30m)",
+        f"document 1: metadata.annotations[pumice.io/arrives-after]: 'soon' {NO_TIME}",
     ),
     "an arrival after the end": Wrong(
         1,
@@ -543,7 +544,8 @@ COMMANDS = {
     ),
     "a bad time": (("job.yaml", "--until", "soon"), 2, ""),
     "a negative time": (("job.yaml", "--until", "-5"), 2, ""),
-    "days": (("job.yaml", "--until", "1d"), 2, ""),
+    "no time at all": (("job.yaml", "--until", "0d"), 2, ""),
+    "a time beyond all times": (("job.yaml", "--until", "9999999h"), 2, ""),
     "a scheduler without a name": (
         ("job.yaml", "--scheduler-name", ""), 2, "--scheduler-name: '' is no name; for several give the option again for each",
     ),

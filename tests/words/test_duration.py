@@ -79,3 +79,25 @@ def test_what_is_written_is_read_back(length: int) -> None:
 def test_seconds(text: str, want: float) -> None:
     assert duration.seconds(text) == want
     assert duration.seconds(duration.format_duration(want)) == want
+
+
+OF_PEOPLE = {"90": 90.0, "0.5": 0.5, "1m30s": 90.0, "2d": 172800.0, "1d12h": 129600.0, "-2s": -2.0, "106751d": 9223286400.0}
+
+
+@pytest.mark.parametrize(("text", "want"), OF_PEOPLE.items())
+def test_times_of_people(text: str, want: float) -> None:
+    assert duration.length(text) == want
+
+
+NO_TIMES = {
+    "": "is not a time", "soon": "is not a time", "d": "is not a time", "1d-3h": "is not a time", "1d5": "is not a time",
+    "1.5d": "is not a time", "1h1d": "is not a time", "-1d": "is not a time", "9" * 5000 + "d": "is not a time",
+    "106752d": "longer than 292 years", "9" * 11: "longer than 292 years", "9999999h": "longer than 292 years",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "says"), NO_TIMES.items(), ids=lambda text: repr(text)[:24])
+def test_no_times_of_people(text: str, says: str) -> None:
+    """They are told in the words that were written."""
+    with pytest.raises(InvalidObject, match=f"'{text}' .*{says}"):
+        duration.length(text)
