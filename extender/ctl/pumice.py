@@ -50,6 +50,9 @@ bench.add_command(webhook)
 
 def main() -> None:
     """Entry point of the console script."""
+    if sys.stdout is None:  # `>&-`: an answer that nobody can get is none
+        click.echo("error: standard output is closed", err=True)
+        sys.exit(1)
     if isinstance(sys.stdout, TextIOWrapper):  # a locale may lack what names and messages hold
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

@@ -215,6 +215,14 @@ def test_the_output_cannot_be_written(tmp_path: Path, output: str) -> None:
     assert (ran.returncode, ran.stderr) == (1, "error: No space left on device\n")
 
 
+@pytest.mark.parametrize("words", ["run f.yaml", "score --jsonl", "bench session", "down", "--version"])
+def test_the_output_is_closed(tmp_path: Path, words: str) -> None:
+    """As in `pumice run f.yaml >&-`: nothing is begun."""
+    program = f"{sys.executable} -c 'from extender.ctl.pumice import main; main()' {words} >&-"
+    ran = subprocess.run(program, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (1, "error: standard output is closed\n")
+
+
 def _in_process_of_its_own(folder: Path, *words: str, stdout: IO[bytes]) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, "-c", "from extender.ctl.pumice import main; main()", *words]
     return subprocess.run(program, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
