@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 import yaml
@@ -41,6 +41,13 @@ def naming(option: str) -> Iterator[None]:
         raise UsageError(f"{option}: {error}") if option else error from None
 
 
+def standard_input() -> BinaryIO:
+    """Raises UsageError where it is closed."""
+    if sys.stdin is None:  # `<&-`
+        raise UsageError("standard input is closed")
+    return sys.stdin.buffer
+
+
 def contents(path: str) -> Iterator[tuple[str, bytes]]:
     """(source, content) of a file, of all files below a folder by name, or of standard input. Raises UsageError."""
     if not path:  # an empty variable of a shell; Path("") would be the present folder
@@ -57,9 +64,7 @@ def contents(path: str) -> Iterator[tuple[str, bytes]]:
 
 def _content(path: str) -> tuple[str, bytes]:
     if path == STDIN:
-        if sys.stdin is None:  # `<&-`
-            raise UsageError("standard input is closed")
-        return "standard input", sys.stdin.buffer.read()
+        return "standard input", standard_input().read()
     try:
         return path, Path(path).read_bytes()
     except FileNotFoundError:

@@ -28,6 +28,7 @@ from extender.core.plugin import TaskClass
 from extender.core.snapshot import Snapshot
 from extender.ctl.found import Faults, Found, Refused
 from extender.ctl.loading import load
+from extender.ctl.reading import standard_input
 from extender.ctl.slips import too_little
 from extender.ctl.unknown_fields import unknown_fields
 
@@ -130,6 +131,8 @@ def in_words(snapshot: Snapshot, judgement: Judgement) -> Json:
 
 def answer_line(line: bytes) -> Json:
     """Raises InvalidObject where it is no question."""
+    if not line.strip():
+        raise InvalidObject("an empty line is no question")
     question = decode(Question, line)
     for key in msgspec.json.decode(line, type=dict[str, msgspec.Raw]):
         if key not in Question.__struct_fields__:
@@ -147,22 +150,22 @@ def _id_of(line: bytes) -> str:
 
 
 def answer_lines(lines: Iterable[bytes], write: Callable[[bytes], object]) -> None:
-    """One answer for each line that is not empty; what is no question is answered with the error.
+    """One answer for each line; what cannot be answered is answered with the error.
 
     Raises InvalidObject in the end where there were such lines."""
-    asked = unreadable = 0
+    asked = failed = 0
     for line in lines:
-        if not line.strip():
-            continue
         asked += 1
         try:
             said = answer_line(line)
         except InvalidObject as error:
-            unreadable += 1
             said = {"id": _id_of(line), **dict.fromkeys(("filter", "score", "weight", "total")), "error": str(error)}
+        failed += "error" in said
         write(orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE))
-    if unreadable:
-        raise InvalidObject(f"{unreadable} of {asked} lines are no questions; the answer of each says why", path="--jsonl")
+    if failed:
+        whose = "its error says" if failed == 1 else "their errors say"
+        of = "the only line" if asked == 1 else f"{failed} of {asked} lines"
+        raise InvalidObject(f"{of} could not be answered; {whose} why", path="--jsonl")
 
 
 def _at_once(line: bytes) -> None:
@@ -248,7 +251,7 @@ def score(pod: str | None, cluster: tuple[str, ...], jsonl: bool, output: str) -
     if jsonl:
         if pod is not None:
             raise UsageError("--jsonl reads standard input; it takes no files")
-        answer_lines(sys.stdin.buffer, _at_once)
+        answer_lines(standard_input(), _at_once)
         return
     if pod is None or not cluster:
         raise UsageError("give a pod and the cluster: pumice score POD.yaml CLUSTER.yaml ...")

@@ -100,22 +100,24 @@ def test_answers_come_in_the_order_of_questions_and_errors_in_their_place() -> N
         {"id": "d", "nodes": [], "pod": pod(), "objects": [{"kind": "Gadget"}]},
     ]
     lines = [orjson.dumps(question).decode() for question in asked]
-    answers = [orjson.loads(line) for line in invoke("--jsonl", stdin="\n".join([*lines, ""])).output.splitlines()]
+    ran = CliRunner().invoke(score, ["--jsonl"], input="\n".join([*lines, ""]))
+    answers = [orjson.loads(line) for line in ran.stdout.splitlines()]
     assert [answer["id"] for answer in answers] == ["a", "b", "c", "d"]
     assert answers[0]["filter"] == {"n1": {"ok": True}}
     assert "status.allocatable[cpu]: '1x' is not a quantity" in answers[1]["error"]
     assert answers[2] == {"id": "c", "filter": {}, "score": {}, "weight": {}, "total": {}}
     assert answers[3]["error"] == 'objects: unknown kind "Gadget"'
+    assert str(ran.exception) == "--jsonl: 2 of 4 lines could not be answered; their errors say why"
 
 
-def test_a_line_that_is_no_question() -> None:
+@pytest.mark.parametrize("line", ["{", "[]", "nonsense", "", "  ", "{}"])
+def test_a_line_that_is_no_question(line: str) -> None:
     """It is answered in its place, the others are too; the exit status is not 0."""
     question = orjson.dumps({"id": "a", "nodes": [node("n1").cpu(1)], "pod": pod()}).decode()
-    ran = CliRunner().invoke(score, ["--jsonl"], input="\n".join(["{", question, "[]"]))
+    ran = CliRunner().invoke(score, ["--jsonl"], input="\n".join([question, line, question]))
     answers = [orjson.loads(line) for line in ran.stdout.splitlines()]
-    assert [(answer["id"], answer["filter"] is None) for answer in answers] == [("", True), ("a", False), ("", True)]
-    assert answers[0]["error"] != ""
-    assert str(ran.exception) == "--jsonl: 2 of 3 lines are no questions; the answer of each says why"
+    assert [(answer["id"], bool(answer.get("error"))) for answer in answers] == [("a", False), ("", True), ("a", False)]
+    assert str(ran.exception) == "--jsonl: 1 of 3 lines could not be answered; its error says why"
 
 
 BAD_OBJECT = '{"id": "%s", "nodes": [], "pod": {}, "objects": [{"kind": "Service", "metadata": %s}]}'

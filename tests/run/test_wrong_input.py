@@ -669,10 +669,10 @@ def test_a_few_bytes_are_told(pumice: Command, text: str, says: str) -> None:
 
 
 def test_standard_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in `pumice run - <&-`, where Python has no stdin at all."""
+    """As in `pumice run - <&-` and `pumice score --jsonl <&-`, where Python has no stdin at all."""
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(UsageError, match="standard input is closed"):
-        next(reading.contents(reading.STDIN))
+        reading.standard_input()
 
 
 def test_what_is_not_played_is_told(pumice: Command) -> None:
