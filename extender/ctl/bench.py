@@ -32,7 +32,7 @@ from extender.vocabulary import vocabulary
 BENCH_CONF = f"{configuration.DEFAULT}  - name: binpack\n"  # what upstream's chart adds
 _CREATED = "2026-01-01T00:00:00Z"
 _IDLE_CYCLES = 21
-_MOST_NODES, _MOST_PODS = 100_000, 1_000_000  # more is a slip of the pen, and would fill the memory first
+MOST_NODES, _MOST_PODS = 100_000, 1_000_000  # more is a slip of the pen, and would fill the memory first
 
 
 @dataclass
@@ -238,6 +238,12 @@ def _show(report: Report, output: str) -> None:
         click.echo(f"{key.replace('_', ' '):26}{value}")
 
 
+def check_pods(gangs: int, size: int) -> None:
+    """Raises UsageError where they would be too many."""
+    if gangs * size > _MOST_PODS:
+        raise UsageError(f"--gangs, --size: {gangs:,} times {size:,} are more than {_MOST_PODS:,} pods")
+
+
 @click.group()
 def bench() -> None:
     """Measure Pumice on this machine."""
@@ -245,7 +251,7 @@ def bench() -> None:
 
 @bench.command("session")
 @click.option(
-    "--nodes", type=click.IntRange(1, _MOST_NODES), default=5000, show_default=True, help="Nodes of 32 CPU, 256Gi, 8 GPUs."
+    "--nodes", type=click.IntRange(1, MOST_NODES), default=5000, show_default=True, help="Nodes of 32 CPU, 256Gi, 8 GPUs."
 )
 @click.option("--gangs", "count", type=click.IntRange(1), default=50, show_default=True, help="Number of gangs.")
 @click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
@@ -258,8 +264,7 @@ def session(
     nodes: int, count: int, size: int, conf: str | None, plugins_dir: str, heterogeneous: bool, idle: bool, output: str
 ) -> None:
     """Time one session over pending gangs: mirror fill, snapshot and session apart."""
-    if count * size > _MOST_PODS:
-        raise UsageError(f"--gangs, --size: {count:,} times {size:,} are more than {_MOST_PODS:,} pods")
+    check_pods(count, size)
     words = vocabulary(plugins_dir)
     loaded = words.read(BENCH_CONF, "built-in configuration") if conf is None else configuring.from_file(conf, words).conf
     for warning in loaded.warnings:

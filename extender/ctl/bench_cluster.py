@@ -16,6 +16,7 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl import named
+from extender.ctl.bench import MOST_NODES, check_pods
 from extender.ctl.measuring import stages
 from extender.ctl.measuring.child import free_ports
 from extender.ctl.measuring.load import OWNER, Load
@@ -26,7 +27,9 @@ from extender.ctl.measuring.schedulers import NAME, OURS, chosen, extended
 
 @click.command("cluster")
 @named.kubeconfig(f"File that says where the cluster is.  {named.WHERE_FROM}")
-@click.option("--nodes", type=click.IntRange(1), default=500, show_default=True, help="Fake nodes of 32 CPU, 256Gi, 110 pods.")
+@click.option(
+    "--nodes", type=click.IntRange(1, MOST_NODES), default=500, show_default=True, help="Fake nodes of 32 CPU, 256Gi, 110 pods."
+)
 @click.option("--gangs", type=click.IntRange(1), default=10, show_default=True, help="Number of gangs.")
 @click.option("--size", type=click.IntRange(1), default=100, show_default=True, help="Pods in each gang (minMember too).")
 @click.option(
@@ -41,8 +44,12 @@ from extender.ctl.measuring.schedulers import NAME, OURS, chosen, extended
 @click.option("--extender", "extender", is_flag=True, help="Measure kube-scheduler with our extender too.")
 @click.option("--kube-scheduler", default="kube-scheduler", show_default=True, help="Program for --extender.")
 @click.option("--plain", is_flag=True, help="Pods without groups.")
-@click.option("--idle", type=click.FloatRange(1.0), metavar="SECONDS", help="All pods run already: what nothing to do costs.")
-@click.option("--timeout", type=click.FloatRange(1.0), default=300.0, show_default=True, help="Seconds for one scheduler.")
+@click.option(
+    "--idle", type=click.FloatRange(1.0, 3600.0), metavar="SECONDS", help="All pods run already: what nothing to do costs."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(1.0, 86400.0), default=300.0, show_default=True, help="Seconds for one scheduler."
+)
 @click.option("--node-label", "labels", multiple=True, metavar="NAME=VALUE", help="Further labels of the nodes. May be repeated.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequence[str], scheduler_name: str,
@@ -52,6 +59,7 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
 
     Nothing runs on the fake nodes, and what was made is removed in the end. Ours is measured where --scheduler names none.
     """
+    check_pods(gangs, size)
     if idle and raw:
         raise UsageError("--raw and --idle cannot be measured together")
     path = kubeconfig or os.environ.get("KUBECONFIG", "") or str(Path("~/.kube/config").expanduser())

@@ -44,14 +44,20 @@ class Stage:
 
 
 @click.command("webhook")
-@click.option("--connections", type=click.IntRange(1), default=8, show_default=True, help="Kept-alive connections over TLS.")
-@click.option("--seconds", type=click.FloatRange(1.0), default=10.0, show_default=True, help="For each measurement.")
-@click.option("--rate", type=click.FloatRange(1.0), default=500.0, show_default=True, help="Reviews a second of the second one.")
-@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes that answer.")
+@click.option(
+    "--connections", type=click.IntRange(1, 1000), default=8, show_default=True, help="Kept-alive connections over TLS."
+)
+@click.option("--seconds", type=click.FloatRange(1.0, 3600.0), default=10.0, show_default=True, help="For each measurement.")
+@click.option(
+    "--rate", type=click.FloatRange(1.0, 100_000.0), default=500.0, show_default=True, help="Reviews a second of the second one."
+)
+@click.option("--workers", type=click.IntRange(1, 100), default=2, show_default=True, help="Processes that answer.")
 @click.option("--renew", is_flag=True, help="A third one: connections come and go, the certificate is replaced every second.")
 @named.kubeconfig("Measure on that cluster what creating jobs and pods costs.")
-@click.option("--objects", type=click.IntRange(8), default=500, show_default=True, help="Of each kind, with --kubeconfig.")
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="With webhooks and without them.")
+@click.option(
+    "--objects", type=click.IntRange(8, 100_000), default=500, show_default=True, help="Of each kind, with --kubeconfig."
+)
+@click.option("--rounds", type=click.IntRange(1, 100), default=5, show_default=True, help="With webhooks and without them.")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def webhook(connections: int, seconds: float, rate: float, workers: int, renew: bool, kubeconfig: str, objects: int, rounds: int,
             output: str) -> None:  # fmt: skip

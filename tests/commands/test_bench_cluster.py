@@ -207,7 +207,9 @@ def test_a_small_measurement(plane: Plane, kubernetes: KubernetesCluster) -> Non
     assert kubernetes.list(POD, label_selector=load.OURS).objects == []
 
 
-@pytest.mark.parametrize("arguments", [["--raw", "--idle=1"], ["--node-label", "x"], ["--scheduler", "a 'b"]])
+@pytest.mark.parametrize(
+    "arguments", [["--raw", "--idle=1"], ["--node-label", "x"], ["--scheduler", "a 'b"], ["--gangs=1000000"]]
+)
 def test_wrong_words(arguments: list[str]) -> None:
     result = CliRunner().invoke(command, arguments)
     assert isinstance(result.exception, UsageError)

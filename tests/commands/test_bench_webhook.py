@@ -66,6 +66,18 @@ def test_a_wrk_that_fails_is_told(tmp_path: Path) -> None:
         by_wrk(program(tmp_path, "unable to connect"), Target(1, tmp_path / "ca.crt", "localhost"), 8, 2.0, tmp_path)
 
 
+def test_a_wrk_that_got_no_answer_is_told(tmp_path: Path) -> None:
+    told = {"reviews": 0, "seconds": 1.0, "failures": 0, "milliseconds": [0.0, 0.0]}
+    with pytest.raises(PumiceError, match="no review was answered: 0 failures, or --seconds are too few for so many"):
+        by_wrk(program(tmp_path, json.dumps(told)), Target(1, tmp_path / "ca.crt", "localhost"), 900, 1.0, tmp_path)
+
+
+@pytest.mark.parametrize("option", ["connections", "seconds", "rate", "workers", "objects", "rounds"])
+def test_more_than_makes_sense_is_a_fault_of_the_option(option: str) -> None:
+    ran = CliRunner().invoke(bench_webhook.webhook, f"--{option} 10000000")
+    assert (ran.exit_code, f"Invalid value for '--{option}'" in ran.stderr) == (2, True)
+
+
 def test_a_webhook_that_does_not_answer_is_told(tmp_path: Path) -> None:
     folder.save(tmp_path, restock(Stock(), ["localhost"], SystemClock().now()))
     with pytest.raises(PumiceError, match="no review was answered: ConnectionRefusedError"):

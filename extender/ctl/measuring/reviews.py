@@ -24,6 +24,7 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json, */*"
 NEW_CONNECTION_EVERY = 10  # reviews of one thread, where connections shall come and go
 _PATIENCE = 30.0  # seconds for one answer
 _PERCENTILES = (50.0, 99.0)
+_TOO_SHORT = "--seconds are too few for so many --connections"
 
 # What wrk sends, and what it tells in the end as one line of JSON.
 _SCRIPT = """\
@@ -91,15 +92,18 @@ def by_wrk(wrk: str, target: Target, connections: int, seconds: float, folder: P
         told = json.loads(ran.stdout.strip().rpartition("\n")[2])
     except ValueError:
         raise PumiceError(f"wrk ended with {ran.returncode}:\n{(ran.stderr or ran.stdout)[-1000:]}") from None
+    if not told["reviews"]:
+        raise PumiceError(f"no review was answered: {told['failures']} failures, or {_TOO_SHORT}")
     return Sent(told["reviews"], told["seconds"], told["failures"], tuple(told["milliseconds"]))
 
 
 def by_threads(target: Target, connections: int, seconds: float, rate: float | None = None, *, reconnect: bool = False) -> Sent:
     """`rate`: so many a second, all threads together; None: as many as it takes. `reconnect`: connections come and go."""
-    due = _Pace(rate, time.perf_counter() + seconds)
-    senders = [_Sender(target, due, reconnect) for _ in range(connections)]
+    context = ssl.create_default_context(cafile=str(target.authority))
+    senders = [_Sender(target, context, reconnect) for _ in range(connections)]
     began = time.perf_counter()
-    threads = [threading.Thread(target=sender.run, daemon=True) for sender in senders]
+    pace = _Pace(rate, began + seconds)
+    threads = [threading.Thread(target=sender.run, args=(pace,), daemon=True) for sender in senders]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -107,7 +111,7 @@ def by_threads(target: Target, connections: int, seconds: float, rate: float | N
     times = sorted(t for sender in senders for t in sender.seconds)
     failures = [failure for sender in senders for failure in sender.failures]
     if not times:
-        raise PumiceError(f"no review was answered: {failures[0] if failures else 'the time was too short'}")
+        raise PumiceError(f"no review was answered: {failures[0] if failures else _TOO_SHORT}")
     return Sent(len(times), time.perf_counter() - began, len(failures), _percentiles(times))
 
 
@@ -128,17 +132,16 @@ class _Pace:
 class _Sender:
     """One connection at a time."""
 
-    def __init__(self, target: Target, pace: Callable[[], float | None], reconnect: bool) -> None:
-        self._pace, self._reconnect = pace, reconnect
+    def __init__(self, target: Target, context: ssl.SSLContext, reconnect: bool) -> None:
+        self._reconnect = reconnect
         self._body = review()
-        context = ssl.create_default_context(cafile=str(target.authority))
         self._connection = http.client.HTTPSConnection(target.host, target.port, timeout=_PATIENCE, context=context)
         self.seconds: list[float] = []
         self.failures: list[str] = []
 
-    def run(self) -> None:
+    def run(self, pace: Callable[[], float | None]) -> None:
         with closing(self._connection):
-            while (due := self._pace()) is not None:
+            while (due := pace()) is not None:
                 time.sleep(max(0.0, due - time.perf_counter()))
                 try:
                     self._send()
