@@ -10,8 +10,9 @@ import random
 import resource
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
@@ -24,6 +25,7 @@ from extender.api.meta import Json, Kind
 from extender.api.operations import Bind, PatchStatus
 from extender.core import conf as configuration
 from extender.core.mirror import Mirror
+from extender.core.reasons import Waiting
 from extender.core.scheduling import schedule
 from extender.core.snapshot import Snapshot
 from extender.ctl import configuring, named
@@ -35,21 +37,27 @@ _IDLE_CYCLES = 21
 MOST_NODES, _MOST_PODS = 100_000, 1_000_000  # more is a slip of the pen, and would fill the memory first
 
 
-@dataclass
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Seconds are of this one run; `bound` of `pods` found a node."""
+    """Seconds are of this one run; `bound` of `pods` found a node, `waiting` says by reason how many did not and `first_waiting`
+    what is told of the first gang of them.
+
+    None: this sort of run does not measure it. Memory is told by what the process has resident, which grows in steps: a few
+    objects may seem to need none."""
 
     nodes: int
     pods: int
-    bound: int = 0
-    mirror_seconds: float = 0.0
-    snapshot_seconds: float = 0.0
-    session_seconds: float = 0.0
-    pods_per_second: float = 0.0
-    peak_mebibytes: float = 0.0
-    mirror_bytes_per_node: float = 0.0
-    mirror_bytes_per_pod: float = 0.0
-    idle_cycle_milliseconds: dict[str, float] = field(default_factory=dict)
+    bound: int | None = None
+    waiting: dict[str, int] | None = None
+    first_waiting: str | None = None
+    mirror_seconds: float
+    snapshot_seconds: float | None = None
+    session_seconds: float | None = None
+    pods_per_second: float | None = None
+    peak_mebibytes: float
+    mirror_bytes_per_node: float
+    mirror_bytes_per_pod: float
+    idle_cycle_milliseconds: dict[str, float] | None = None
 
 
 def node(name: str, zone: int, labels: dict[str, str] | None = None, taints: list[Json] | None = None) -> Json:
@@ -174,12 +182,22 @@ def bench_session(nodes: int, objects: Iterable[Json], conf: configuration.Conf,
     done = time.perf_counter()
     bound = sum(isinstance(operation, Bind) for operation in result.operations)
     return Report(
-        nodes=nodes, pods=pods, bound=bound, mirror_seconds=seconds + more, snapshot_seconds=built - start,
+        nodes=nodes, pods=pods, bound=bound, waiting=_waiting(result.waiting),
+        first_waiting=f"{result.waiting[0].job}: {result.waiting[0].message}" if result.waiting else None,
+        mirror_seconds=seconds + more, snapshot_seconds=built - start,
         session_seconds=done - built, pods_per_second=bound / (done - built),
         peak_mebibytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         mirror_bytes_per_node=(with_nodes - before) / max(nodes, 1),
         mirror_bytes_per_pod=(with_pods - with_nodes) / max(pods, 1),
     )  # fmt: skip
+
+
+def _waiting(waiting: Iterable[Waiting]) -> dict[str, int]:
+    """Reason -> pods without a node."""
+    pods: Counter[str] = Counter()
+    for each in waiting:
+        pods[each.reason] += int(str(each.numbers["pending"]))
+    return dict(pods)
 
 
 def bench_idle(nodes: int, count: int, size: int, conf: configuration.Conf) -> Report:
@@ -226,16 +244,20 @@ def _confirm(mirror: Mirror, operation: object) -> None:
 
 
 def _show(report: Report, output: str) -> None:
-    values = {key: value for key, value in asdict(report).items() if value not in ({}, 0.0)}
+    values = {key: value for key, value in asdict(report).items() if value is not None}
     if output == "json":
         click.echo(json.dumps(values, indent=2))
         return
     for key, value in values.items():
         if isinstance(value, dict):
-            value = ", ".join(f"{name} {number:.1f}" for name, number in value.items())
+            value = ", ".join(f"{name} {_figure(number)}" for name, number in value.items()) or "none"
         if not isinstance(value, str):
-            value = f"{value:,.3f}" if isinstance(value, float) and value < 10 else f"{value:,.0f}"
+            value = _figure(value)
         click.echo(f"{key.replace('_', ' '):26}{value}")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.3f}" if isinstance(value, float) and 0 < abs(value) < 10 else f"{value:,.0f}"
 
 
 def check_pods(gangs: int, size: int) -> None:
