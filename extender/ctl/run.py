@@ -31,7 +31,7 @@ from extender.ctl.progress import Progress
 from extender.ctl.reading import STDIN
 from extender.ctl.report import Report, report
 from extender.ctl.sizing import check_size
-from extender.ctl.slips import too_little
+from extender.ctl.slips import left_out, too_little
 from extender.ctl.unheeded import unheeded
 from extender.ctl.unknown_fields import unknown_fields, unread_notes
 from extender.local import Local
@@ -163,7 +163,7 @@ def _read(files: tuple[str, ...], node_spec: str | None, notes: Console, faults:
     for each in (each for each in found if not each.as_found):
         for line in (*unknown_fields(each), *unread_notes(each), *unread_arguments(each), *too_little(each)):
             notes.print(f"warning: {line}")
-    for line in (*unplayed(found), *unwritten(found)):
+    for line in (*unplayed(found), *unwritten(found), *left_out(found)):
         notes.print(f"warning: {line}")
     _judge(found, faults)
     return arranged(each for each in found if each not in faults)

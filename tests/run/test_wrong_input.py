@@ -668,6 +668,23 @@ def test_a_few_bytes_are_told(pumice: Command, text: str, says: str) -> None:
     assert [line for line in ran.err.splitlines() if line.startswith("warning: ")] == [f"warning: f.yaml: document 1: {says}"]
 
 
+BARE = {
+    "memory": ("3x cpu=8; cpu=2,memory=4Gi", "{memory: 1Gi}", ["memory"]),
+    "cpu": ("memory=8Gi", "{cpu: 1}", ["cpu"]),
+    "nobody asks": ("cpu=8", "{cpu: 1, memory: 0}", []),
+    "all have both": ("cpu=8,memory=4Gi", "{cpu: 1, memory: 1Gi}", []),
+}
+
+
+@pytest.mark.parametrize(("nodes", "asked", "lacking"), BARE.values(), ids=BARE)
+def test_nodes_without_what_is_asked_for_are_told(pumice: Command, nodes: str, asked: str, lacking: list[str]) -> None:
+    text = JOB.replace("image: app", f"image: app, resources: {{requests: {asked}}}")
+    ran = pumice("run", "f.yaml", "--nodes", nodes, files={"f.yaml": text})
+    assert [line for line in ran.err.splitlines() if line.startswith("warning: ")] == [
+        f"warning: --nodes: nodes without {name}: nothing that asks for {name} fits on them" for name in lacking
+    ]
+
+
 def test_standard_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in `pumice run - <&-` and `pumice score --jsonl <&-`, where Python has no stdin at all."""
     monkeypatch.setattr("sys.stdin", None)
