@@ -17,6 +17,7 @@ from extender.api.views import view
 from extender.cluster.pod_history import PodSpan
 from extender.core.axis import unit_of
 from extender.ctl.group_names import GroupNames
+from extender.ctl.unheeded import UNLIMITED_AT_ZERO
 from extender.local import Outcome
 
 Amounts = Mapping[str, int]  # resource -> nano-units
@@ -53,7 +54,7 @@ class QueueLine:
     weight: int
     parent: str
     deserved: Amounts
-    capability: Amounts
+    capability: Amounts  # what limits it
     used: Amounts
     peak: Amounts
 
@@ -138,12 +139,16 @@ def queue_lines(outcome: Outcome) -> Iterator[QueueLine]:
         name, spec, status = key_of(obj).name, obj.get("spec") or {}, obj.get("status") or {}
         yield QueueLine(
             name, str(status.get("state") or ""), int(spec.get("weight") or 1), str(spec.get("parent") or ""),
-            _amounts(spec.get("deserved")), _amounts(spec.get("capability")), _amounts(status.get("allocated")), peaks[name],
+            _amounts(spec.get("deserved")), _limits(spec.get("capability")), _amounts(status.get("allocated")), peaks[name],
         )  # fmt: skip
 
 
 def _amounts(listed: Any) -> Amounts:
     return {name: nanos(amount) for name, amount in (listed or {}).items()}
+
+
+def _limits(capability: Any) -> Amounts:
+    return {name: amount for name, amount in _amounts(capability).items() if amount > 0 or name not in UNLIMITED_AT_ZERO}
 
 
 def phase_of(obj: Json) -> str:

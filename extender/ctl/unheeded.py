@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from extender.api.errors import nearest
+from extender.api import quantity
+from extender.api.errors import InvalidObject, nearest
 from extender.api.meta import QUEUE, kind_of
 from extender.api.queue import ROOT
 from extender.cluster.metadata import is_custom
@@ -23,7 +24,7 @@ _NOT_YET = {
 _NONE: tuple[Any, ...] = ("", "none", None, {})
 # Fields of a queue -> the plugins that act upon them.
 _HELD_BY = {"capability": ("proportion", "capacity"), "guarantee": ("proportion", "capacity"), "deserved": ("capacity",)}
-_UNLIMITED_AT_ZERO = ("cpu", "memory")
+UNLIMITED_AT_ZERO = ("cpu", "memory")  # of a capability
 _RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
@@ -70,10 +71,17 @@ def _of_queue(spec: dict[str, Any], plugins: set[str], *, tree: bool) -> Iterato
 
 def _no_limits(capability: dict[Any, Any]) -> Iterator[tuple[str, str]]:
     """(path, why) of amounts that core/amounts.py, ceiling, takes for none."""
-    for resource in _UNLIMITED_AT_ZERO:
-        if resource in capability and str(capability[resource]).strip("0.") == "":
+    for resource in UNLIMITED_AT_ZERO:
+        if resource in capability and _is_nothing(capability[resource]):
             close = "to keep jobs out of a queue close it (a Command CloseQueue)"
             yield f"spec.capability.{resource}", f"0 of {resource} is no limit at all, as in Volcano; {close}"
+
+
+def _is_nothing(amount: Any) -> bool:
+    try:
+        return quantity.nanos(amount) == 0
+    except InvalidObject:  # admission says so
+        return False
 
 
 def _may_be(resource: str) -> bool:

@@ -54,6 +54,15 @@ def test_what_nobody_acts_upon_is_told(pumice: Command, text: str, conf: str, sa
     assert _warnings(pumice, text, conf) == [f"warning: f.yaml: document 1: {says}"]
 
 
+@pytest.mark.parametrize("nothing", ["0", "'0'", "0m", "0.0"])
+def test_what_is_no_limit_is_not_shown_as_one(pumice: Command, nothing: str) -> None:
+    """Of other resources 0 is one."""
+    queue = _QUEUE % ("q", f"capability: {{cpu: {nothing}, nvidia.com/gpu: 0}}") + _POD
+    ran = pumice("run", "f.yaml", files={"f.yaml": queue})
+    assert "spec.capability.cpu: 0 of cpu is no limit at all" in ran.err
+    assert [line.split()[:4] for line in ran.out.splitlines() if line.startswith(" q ")] == [["q", "1", "gpu", "0"]]
+
+
 HEEDED = {
     "policies that ask for nothing": (_JOB % ("", _TASK % "topologyPolicy: none,"), ""),
     "the root": (_QUEUE % ("q", "parent: root, capability: {cpu: 2, nvidia.com/gpu: 1, hugepages-2Mi: 1Gi}") + _POD, ""),
