@@ -54,7 +54,7 @@ def test_what_nobody_acts_upon_is_told(pumice: Command, text: str, conf: str, sa
     assert _warnings(pumice, text, conf) == [f"warning: f.yaml: document 1: {says}"]
 
 
-@pytest.mark.parametrize("nothing", ["0", "'0'", "0m", "0.0"])
+@pytest.mark.parametrize("nothing", ["0", "'0'", "0m", "'0.0'"])
 def test_what_is_no_limit_is_not_shown_as_one(pumice: Command, nothing: str) -> None:
     """Of other resources 0 is one."""
     queue = _QUEUE % ("q", f"capability: {{cpu: {nothing}, nvidia.com/gpu: 0}}") + _POD
