@@ -1,6 +1,7 @@
 """The commands for people. The top layer: it sees everything, and nothing sees it.
 
 pumice.py        gathers the commands, turns errors into exit statuses
+named.py         options that name files, folders and namespaces, alike for all
 
 pumice run:      run.py
     in           reading.py files > documents; loading.py documents > found.py manifests, each with its place; nodes.py --nodes;
