@@ -50,9 +50,7 @@ def standard_input() -> BinaryIO:
 
 def contents(path: str) -> Iterator[tuple[str, bytes]]:
     """(source, content) of a file, of all files below a folder by name, or of standard input. Raises UsageError."""
-    if not path:  # an empty variable of a shell; Path("") would be the present folder
-        raise UsageError("the name of a file is empty")
-    if path == STDIN or not Path(path).is_dir():
+    if not path or path == STDIN or not Path(path).is_dir():
         yield _content(path)
         return
     files = sorted(_manifests_below(Path(path)))
@@ -63,6 +61,8 @@ def contents(path: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _content(path: str) -> tuple[str, bytes]:
+    if not path:  # an empty variable of a shell; Path("") would be the present folder
+        raise UsageError("the name of a file is empty")
     if path == STDIN:
         return "standard input", standard_input().read()
     try:

@@ -524,6 +524,7 @@ COMMANDS = {
     ),
     "standard input twice": (("-", "-"), 2, "standard input (-) can be read once only"),
     "a conf that is missing": (("job.yaml", "--conf", "no.conf"), 2, "--conf: no.conf: no such file"),
+    "a conf without a name": (("job.yaml", "--conf", ""), 2, "--conf: the name of a file is empty"),
     "a conf that is no text": (("job.yaml", "--conf", "nul"), 2, "--conf: nul: not text: byte 1 is 0x00"),
     "a file of nodes that is missing": (("job.yaml", "--nodes", "no.yaml"), 2, "--nodes: no.yaml: no such file"),
     "plugins that are missing": (("job.yaml", "--plugins-dir", "no"), 2, "--plugins-dir: no: there is no such folder"),
