@@ -21,7 +21,9 @@ REQUEST_SECONDS = 30.0  # ... to its end
 WRITE_SECONDS = 60.0
 LONGEST_HEAD = 64 * 1024  # bytes
 CHUNK = 128 * 1024
+RECORD = 16 * 1024  # bytes that a record of TLS holds at most
 NOTHING_YET = (ssl.SSLWantReadError, BlockingIOError)
+NOT_NOW = (ssl.SSLWantWriteError, BlockingIOError)
 
 _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
@@ -37,7 +39,9 @@ class Ended(Exception):
 
 
 class Client(TConn):  # type: ignore[misc]
-    """One connection. `timeout`: the time (monotonic) by which its present step must be over."""
+    """One connection, whose socket never blocks: every system call costs Python's lock, and waits for it anew.
+
+    `timeout`: the time (monotonic) by which its present step must be over."""
 
     def __init__(self, cfg: Any, sock: socket.socket, peer: Any, server: Any, context: ssl.SSLContext | None,
                  longest_body: int) -> None:  # fmt: skip
@@ -87,6 +91,8 @@ class Client(TConn):  # type: ignore[misc]
             if self.idle or not self.taken:
                 self.begin()
             self.taken += data
+            if len(data) < RECORD and not (isinstance(self.sock, ssl.SSLSocket) and self.sock.pending()):
+                return  # the poller tells of more
 
     def begin(self) -> None:
         """A request comes in."""
@@ -125,9 +131,21 @@ class Client(TConn):  # type: ignore[misc]
         self.parser.unreader.unread(bytes(self.taken))
         self.taken.clear()
 
+    def send(self, answer: bytearray) -> None:
+        """A client that does not take it at once has `write_seconds`. Raises OSError."""
+        try:
+            sent = self.sock.send(answer)
+        except NOT_NOW:
+            sent = 0
+        if sent < len(answer):
+            self.sock.settimeout(self.write_seconds)
+            try:
+                self.sock.sendall(memoryview(answer)[sent:])
+            finally:
+                self.sock.setblocking(False)
+
     def rest(self) -> bool:
         """Wait for the next request; whether it is there already."""
-        self.sock.setblocking(False)
         self.taken += self.parser.unreader.take_buffered()
         self.idle = not self.taken
         if self.idle:

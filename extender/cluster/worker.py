@@ -35,6 +35,17 @@ class _Pieces(bytearray):
     sendall = bytearray.extend
 
 
+class _Settled:
+    """gunicorn's settings as plain attributes: for each request it asks for dozens, and each time searches its table of them."""
+
+    def __init__(self, settings: Any) -> None:
+        self._settings = settings
+        self.__dict__.update({name: getattr(settings, name) for name in settings.settings})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._settings, name)
+
+
 class PatientWorker(ThreadWorker):  # type: ignore[misc]
     """`tls` gives the context for each new connection, `plain` tells a listener without TLS by its port; set before a fork.
 
@@ -48,6 +59,10 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._settled = _Settled(self.cfg)
+        self._addresses = {listener.fileno(): listener.getsockname() for listener in self.sockets}
+        for listener in self.sockets:  # what it accepts inherits this
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._waiting: dict[Client, None] = {}  # connections that the poller watches
         self._told = 0.0  # when the master last heard of us
 
@@ -72,11 +87,10 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             sock, peer = listener.accept()
         except OSError:  # another worker was quicker, or the client is gone
             return
-        server = listener.getsockname()
+        server = self._addresses[listener.fileno()]
         context = None if server[1] in self.plain else type(self).tls()
         try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client = Client(self.cfg, sock, peer, server, context, self.longest_body)
+            client = Client(self._settled, sock, peer, server, context, self.longest_body)
         except OSError:
             sock.close()
             return
@@ -148,7 +162,6 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     def _linger(self, client: Client) -> None:
         """No more from us; what the client still sends is thrown away until it ends."""
         client.taken.clear()
-        client.sock.setblocking(False)
         client.sock.shutdown(socket.SHUT_WR)
         client.timeout = time.monotonic() + LINGER_SECONDS
         self._watch(client, self._discard)
@@ -187,7 +200,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: Client) -> bool:
         """Ask the application; whether the connection may stay. Without gunicorn's hooks and access log, which nobody uses."""
         pieces = _Pieces()
-        answer, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg,
+        answer, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self._settled,
                                       response_class=lambda req, _, cfg: wsgi.Response(req, pieces, cfg))  # fmt: skip
         environ["wsgi.multithread"] = True
         if not self.alive:
@@ -200,14 +213,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         finally:
             if hasattr(parts, "close"):
                 parts.close()
-        conn.sock.sendall(pieces)
+        conn.send(pieces)
         return not answer.should_close()
 
     def handle(self, conn: Client) -> bool:
         """Answer the request in the buffer; whether the connection may stay."""
         req = None
         try:
-            conn.sock.settimeout(conn.write_seconds)
             req = next(conn.parser)
             if not conn.entire:
                 req.force_close()
