@@ -18,7 +18,7 @@ from extender.cluster.tls import secured
 
 HEAD_SECONDS = 5.0  # from the connection, or the first byte of a further request, to the end of its head
 REQUEST_SECONDS = 30.0  # ... to its end
-WRITE_SECONDS = 60.0
+WRITE_SECONDS = 60.0  # until the client has taken the answer
 LONGEST_HEAD = 64 * 1024  # bytes
 CHUNK = 128 * 1024
 RECORD = 16 * 1024  # bytes that a record of TLS holds at most
@@ -52,9 +52,9 @@ class Client(TConn):  # type: ignore[misc]
         self.initialized = self.data_ready = True
         self.parser = http.get_parser(cfg, self.sock, peer)
         self.taken = bytearray()  # of the request that is coming in
+        self.unsent = bytearray()  # of the answer
         self.entire = True  # all of the request is in the buffer; otherwise it is refused unread
         self.idle = False
-        self.write_seconds = WRITE_SECONDS
         self.began = time.monotonic()
         self.timeout = self.began + HEAD_SECONDS
         self._longest_body = longest_body
@@ -132,17 +132,14 @@ class Client(TConn):  # type: ignore[misc]
         self.taken.clear()
 
     def send(self, answer: bytearray) -> None:
-        """A client that does not take it at once has `write_seconds`. Raises OSError."""
-        try:
-            sent = self.sock.send(answer)
-        except NOT_NOW:
-            sent = 0
-        if sent < len(answer):
-            self.sock.settimeout(self.write_seconds)
-            try:
-                self.sock.sendall(memoryview(answer)[sent:])
-            finally:
-                self.sock.setblocking(False)
+        """As much as the client takes at once; the rest is `unsent`. Raises OSError."""
+        self.unsent = answer
+        self.flush()
+
+    def flush(self) -> None:
+        """More of what is unsent. Raises OSError."""
+        with contextlib.suppress(*NOT_NOW):
+            del self.unsent[: self.sock.send(self.unsent)]
 
     def rest(self) -> bool:
         """Wait for the next request; whether it is there already."""

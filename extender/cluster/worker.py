@@ -1,8 +1,10 @@
-"""gunicorn's gthread worker, made safe against clients: a request gets a thread only when all of it is there.
+"""gunicorn's gthread worker, made safe against clients: a request gets a thread only when all of it is there, and gives it back
+when its answer is.
 
-Handshakes and requests are taken in by the worker's one event loop, without blocking (incoming.py). A client that is slow,
-silent or sends garbage costs its buffer and nothing else, and each of its steps has a time in which it must be over. The loop
-also holds the plain listener of the health address, where no handshake is made."""
+Handshakes, requests and what a client does not take of its answer at once are the business of the worker's one event loop, which
+never blocks (incoming.py). A client that is slow, silent or sends garbage costs its buffers and nothing else, and each of its
+steps has a time in which it must be over. The loop also holds the plain listener of the health address, where no handshake is
+made."""
 
 from __future__ import annotations
 
@@ -11,22 +13,23 @@ import logging
 import selectors
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from gunicorn import glogging, http
 from gunicorn.http import wsgi
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.workers.gthread import PollableMethodQueue, ThreadWorker
 
 from extender.cluster.incoming import CHUNK, LONGEST_HEAD, NOTHING_YET, WRITE_SECONDS, Client, Ended
 
-HERE_SECONDS = 0.5  # to write an answer that the loop itself gives
 KEEP_ALIVE = 120  # seconds; Kubernetes closes its idle connections after 90, and who closes first should be the client
 SIGN_OF_LIFE = 1.0  # seconds between two for the master
 LINGER_SECONDS = 2.0  # a client still sends what we do not want: its answer must not be cut off by a reset
-HELD = 64 * 1024 * 1024  # bytes of unfinished requests in one worker; who goes beyond that is cut
+HELD = 64 * 1024 * 1024  # bytes that one worker keeps of requests and answers; who goes beyond that is cut
 
 
 class _Pieces(bytearray):
@@ -46,6 +49,25 @@ class _Settled:
         return getattr(self._settings, name)
 
 
+class _Wakening(PollableMethodQueue):  # type: ignore[misc]
+    """A thread may end after the loop: by then the number of its pipe may be that of somebody's file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._closing = threading.Lock()
+        self._closed = False
+
+    def defer(self, callback: Callable[..., None], *args: Any) -> None:
+        with self._closing:
+            if not self._closed:
+                super().defer(callback, *args)
+
+    def close(self) -> None:
+        with self._closing:
+            self._closed = True
+            super().close()
+
+
 class PatientWorker(ThreadWorker):  # type: ignore[misc]
     """`tls` gives the context for each new connection, `plain` tells a listener without TLS by its port; set before a fork.
 
@@ -63,8 +85,15 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self._addresses = {listener.fileno(): listener.getsockname() for listener in self.sockets}
         for listener in self.sockets:  # what it accepts inherits this
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.method_queue = _Wakening()
         self._waiting: dict[Client, None] = {}  # connections that the poller watches
+        self._asking: dict[Client, int] = {}  # whose request has a thread, or waits for one -> its bytes
         self._told = 0.0  # when the master last heard of us
+
+    def run(self) -> None:
+        super().run()
+        for client in self._asking:  # nobody takes up what their threads still answer
+            client.close()
 
     # --- the loop ---------------------------------------------------------------------------------------------------------
 
@@ -97,9 +126,9 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns += 1
         self._watch(client, self._readable)
 
-    def _watch(self, client: Client, on_readable: Callable[[Client], None]) -> None:
+    def _watch(self, client: Client, act: Callable[[Client], None], event: int = selectors.EVENT_READ) -> None:
         self._waiting[client] = None
-        self.poller.register(client.sock, selectors.EVENT_READ, lambda _: on_readable(client))
+        self.poller.register(client.sock, event, lambda _: act(client))
 
     def _unwatch(self, client: Client) -> None:
         self._waiting.pop(client, None)
@@ -117,47 +146,63 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             return
         if ready:
             self._answer(client)
-        elif len(client.taken) > LONGEST_HEAD and sum(len(each.taken) for each in self._waiting) > HELD:
+        elif len(client.taken) > LONGEST_HEAD:
+            self._end_if_too_much(client)
+
+    def _end_if_too_much(self, client: Client) -> None:
+        held = sum(len(each.taken) + len(each.unsent) for each in self._waiting)
+        if held + sum(self._asking.values()) > HELD:
             self._end(client)
 
     def _answer(self, client: Client) -> None:
-        if self.waits_for_nothing(client.taken) and not self._answer_here(client):
-            return  # one after the other from the same client goes by way of a thread: others have their turn
+        if self.waits_for_nothing(client.taken):
+            client.hand_over()
+            if not self._go_on(client, self.handle(client)):
+                return  # one after the other from the same client goes by way of a thread: others have their turn
         self._unwatch(client)
+        self._asking[client] = len(client.taken)
         client.hand_over()
         self.enqueue_req(client)
 
-    def _answer_here(self, client: Client) -> bool:
-        """Whether one more request is there already. A client that does not take its answer at once is cut."""
-        client.hand_over()
-        client.write_seconds = HERE_SECONDS
-        stays = self.handle(client)
-        client.write_seconds = WRITE_SECONDS
+    def finish_request(self, conn: Client, fs: Future[bool]) -> None:
+        """Called in the loop when a thread has answered."""
+        del self._asking[conn]
+        if self._go_on(conn, not fs.cancelled() and fs.exception() is None and fs.result()):
+            self._answer(conn)
+
+    def _go_on(self, client: Client, stays: bool) -> bool:
+        """After an answer: wait until it is taken, then for one more request; whether that is there already."""
         try:
-            if not stays:
+            if client.unsent:
+                self._unwatch(client)
+                client.timeout = time.monotonic() + WRITE_SECONDS
+                self._watch(client, partial(self._writable, stays=stays), selectors.EVENT_WRITE)
+                self._end_if_too_much(client)
+            elif not stays:
                 self._unwatch(client)
                 self._linger(client)
             elif client.rest():
                 return True
-            elif client not in self._waiting:  # it came from a thread
+            elif client not in self._waiting:
+                if not self.alive:
+                    client.timeout = min(client.timeout, time.monotonic() + LINGER_SECONDS)
                 self._watch(client, self._readable)
         except (OSError, ValueError, Ended):
             self._end(client)
         return False
 
-    def finish_request(self, conn: Client, fs: Future[bool]) -> None:
-        """Called in the loop when a thread has answered."""
+    def _writable(self, client: Client, *, stays: bool) -> None:
+        if client not in self._waiting:
+            return
         try:
-            if fs.cancelled() or not fs.result():
-                self._linger(conn)
-            elif conn.rest():
-                self._answer(conn)
-            else:
-                if not self.alive:
-                    conn.timeout = min(conn.timeout, time.monotonic() + LINGER_SECONDS)
-                self._watch(conn, self._readable)
-        except (OSError, ValueError, Ended):
-            self._end(conn)
+            client.flush()
+        except OSError:
+            self._end(client)
+            return
+        if not client.unsent:
+            self._unwatch(client)
+            if self._go_on(client, stays):
+                self._answer(client)
 
     def _linger(self, client: Client) -> None:
         """No more from us; what the client still sends is thrown away until it ends."""
