@@ -140,7 +140,8 @@ def loader(kubeconfig: str = "", context: str = "", master: str = "") -> Callabl
                 _check_there(kubeconfig)
                 kubernetes_config.load_kube_config(kubeconfig or None, context or None, configuration, persist_config=False)
         except (kubernetes_config.ConfigException, OSError) as error:
-            raise ConfError(f"{kubeconfig or 'kubeconfig'}: {error}") from error
+            named = bool(kubeconfig) and kubeconfig in str(error)
+            raise ConfError(str(error) if named else f"{kubeconfig or 'kubeconfig'}: {error}") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise ConfError(f"{kubeconfig or 'kubeconfig'}: this is no kubeconfig: {' '.join(str(error).split())}") from error
         except (TypeError, AttributeError, KeyError) as error:  # the client takes the shape of the file for granted

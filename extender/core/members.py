@@ -44,7 +44,7 @@ class Members:
         if group is None or not (group.spec.min_task_member or group.spec.sub_group_policy):
             return None
         tasks = list(ssn.jobs.tasks[job])
-        roles = _binding_roles(group)
+        roles = binding_roles(group)
         code = {role: i for i, role in enumerate(roles)}
         parts = [sub_job for sub_job in ssn.sub_jobs(job) if sub_job.policy != DEFAULT]
         part_of = {task: i for i, part in enumerate(parts) for task in part.tasks.tolist()}
@@ -93,7 +93,7 @@ class Members:
         return max(int(self.role_lacks(counted).sum()), parts)
 
 
-def _binding_roles(group: PodGroup) -> Mapping[str, int]:
+def binding_roles(group: PodGroup) -> Mapping[str, int]:
     """Role -> minimum. They bind nobody where minMember is below their sum."""
     roles = {role: minimum for role, minimum in (group.spec.min_task_member or {}).items() if minimum > 0}
     return roles if group.spec.min_member >= sum((group.spec.min_task_member or {}).values()) else {}

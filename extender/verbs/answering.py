@@ -349,7 +349,7 @@ class Extender:
         """Who leaves which node. Raises NotSeenYet."""
         self.tend(now)
         if not asked.pod.group:
-            return preempting.untorn(self.mirror, self.books, asked.victims)
+            return preempting.untorn(self.mirror, self.books, asked.pod, asked.victims)
         task = self._task(asked.pod)
         if self.mirror.tasks.node[task] >= 0:
             return {}
@@ -359,7 +359,7 @@ class Extender:
             return {}  # there is room by now: it will be found without evicting anybody
         chosen = {node: Victims(tuple(uids), asked.victims[node].violations) for node, uids in found.leaving.items()
                   if node in asked.victims}  # fmt: skip
-        return preempting.untorn(self.mirror, self.books, chosen)
+        return preempting.untorn(self.mirror, self.books, asked.pod, chosen)
 
     # --- for people -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ Source of what an answer must look like: k8s.io/kubernetes v1.36.1, pkg/schedule
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from extender.api.node import PodDisruptionBudget
 from extender.api.pod import Pod
 from extender.core import status as st
 from extender.core.gang_books import GangBooks
+from extender.core.members import binding_roles
 from extender.core.mirror import Mirror
 from extender.core.session import Session
 from extender.core.victims import BoolT, Manner, VictimSearch
@@ -66,57 +67,71 @@ def _uid(ssn: Session, task: int) -> str:
     return pod.metadata.uid if pod is not None else ""
 
 
-def untorn(mirror: Mirror, books: GangBooks, chosen: Mapping[str, Victims]) -> dict[str, Victims]:
-    """Nodes whose victims leave no gang in part: a gang that would fall below its minimum goes whole, or the node is dropped."""
+def untorn(mirror: Mirror, books: GangBooks, preemptor: Pod, chosen: Mapping[str, Victims]) -> dict[str, Victims]:
+    """Nodes whose victims leave no gang in part: a gang that would be short of its minimum goes whole, or the node is dropped."""
     kept = {}
     for node, victims in chosen.items():
         row = mirror.nodes.rows.get(node)
         if row is None or not mirror.nodes.exists[row]:
             continue
-        whole = _whole(mirror, books, row, victims)
+        whole = _whole(mirror, books, preemptor, row, victims)
         if whole is not None and whole.uids:
             kept[node] = whole
     return kept
 
 
-def _whole(mirror: Mirror, books: GangBooks, node: int, victims: Victims) -> Victims | None:
-    tasks = mirror.tasks
-    by_uid = {pod.metadata.uid: task for task in mirror.nodes.tasks[node] if (pod := tasks.pod[task]) is not None}
-    uids = [uid for uid in victims.uids if uid in by_uid]
-    if len(uids) < len(victims.uids):
+def _whole(mirror: Mirror, books: GangBooks, preemptor: Pod, node: int, victims: Victims) -> Victims | None:
+    by_uid = {pod.metadata.uid: task for task in mirror.nodes.tasks[node] if (pod := mirror.tasks.pod[task]) is not None}
+    leaving = {by_uid[uid] for uid in victims.uids if uid in by_uid}
+    if len(leaving) < len(victims.uids):
         return None  # kube-scheduler and we do not see the same pods on the node
-    members = Counter(int(tasks.job[by_uid[uid]]) for uid in uids)
-    for job, leaving in members.items():
-        if job < 0:
-            continue
-        ready, minimum = int(mirror.jobs.counts[job].dot(st.IS_READY)), int(mirror.jobs.min_available[job])
-        if ready - _under_way(mirror, books, job) < minimum <= ready:
+    more: set[int] = set()
+    for job in {int(mirror.tasks.job[task]) for task in leaving} - {-1}:
+        ready = {task for task in mirror.jobs.tasks[job] if st.IS_READY[mirror.tasks.status[task]]}
+        if _short(mirror, job, ready):
+            continue  # in part already
+        if _short(mirror, job, ready - _under_way(mirror, books, job)):
             return None
-        if ready - leaving >= minimum or ready < minimum:
-            continue
-        holders = [task for task in mirror.jobs.tasks[job] if tasks.node[task] >= 0 and st.IS_ALLOCATED[tasks.status[task]]]
-        if any(tasks.node[task] != node for task in holders):
-            return None
-        uids += [uid for uid, task in by_uid.items() if task in holders and uid not in uids]
-    if len(uids) == len(victims.uids):
+        if _short(mirror, job, ready - leaving):
+            holding = {task for task in ready if mirror.tasks.node[task] >= 0 and st.IS_ALLOCATED[mirror.tasks.status[task]]}
+            more |= holding - leaving
+    if not more:
         return victims
-    return Victims(tuple(uids), _violations(mirror, [by_uid[uid] for uid in uids]))
+    if any(mirror.tasks.node[task] != node or not _may_leave(mirror, preemptor, task) for task in more):
+        return None
+    pods = [pod for task in leaving | more if (pod := mirror.tasks.pod[task]) is not None]
+    pods.sort(key=lambda pod: (-pod.priority, pod.metadata.name))  # kube-scheduler takes the first for the most important one
+    return Victims(tuple(pod.metadata.uid for pod in pods), _violations(mirror, pods))
 
 
-def _under_way(mirror: Mirror, books: GangBooks, job: int) -> int:
+def _short(mirror: Mirror, job: int, tasks: Collection[int]) -> bool:
+    """Are these too few for the gang, or of one of its roles?"""
+    group = mirror.jobs.group[job]
+    roles = Counter(mirror.tasks.role[task] for task in tasks)
+    least = binding_roles(group) if group is not None else {}
+    return len(tasks) < mirror.jobs.min_available[job] or any(roles[role] < count for role, count in least.items())
+
+
+def _under_way(mirror: Mirror, books: GangBooks, job: int) -> set[int]:
     """Members whose node is kept, or that are being bound to it."""
     gang = mirror.jobs.key[job]
     held = books.of(gang) if gang is not None else None
-    return len(held.seats) if held is not None else 0
+    return {mirror.tasks.rows[seat.bind.pod] for seat in held.seats.values()} if held is not None else set()
 
 
-def _violations(mirror: Mirror, tasks: Sequence[int]) -> int:
+def _may_leave(mirror: Mirror, preemptor: Pod, task: int) -> bool:
+    """As kube-scheduler chooses: it evicts lower priorities only; nor is a pod added that says of itself that it may not be."""
+    pod = mirror.tasks.pod[task]
+    return pod is not None and pod.priority < preemptor.priority and bool(mirror.tasks.preemptable[task])
+
+
+def _violations(mirror: Mirror, pods: Iterable[Pod]) -> int:
     """How many of the victims find a disruption budget of theirs used up, as kube-scheduler counts them."""
     budgets = [each for each in mirror.facts[meta.PDB].values() if isinstance(each, PodDisruptionBudget)]
     left = {budget.metadata.key: budget.status.disruptions_allowed for budget in budgets}
     violations = 0
-    for pod in (mirror.tasks.pod[task] for task in tasks):
-        mine = [budget for budget in budgets if pod is not None and _covers(budget, pod)]
+    for pod in pods:
+        mine = [budget for budget in budgets if _covers(budget, pod)]
         for budget in mine:
             left[budget.metadata.key] -= 1
         violations += any(left[budget.metadata.key] < 0 for budget in mine)
@@ -125,6 +140,6 @@ def _violations(mirror: Mirror, tasks: Sequence[int]) -> int:
 
 def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
     selector = budget.spec.selector
-    if selector is None or selector.empty or budget.metadata.namespace != pod.metadata.namespace:
+    if selector is None or selector.empty or budget.metadata.namespace != pod.metadata.namespace or not pod.metadata.labels:
         return False
-    return selector.matches(pod.metadata.labels or {}) and pod.metadata.name not in (budget.status.disrupted_pods or {})
+    return selector.matches(pod.metadata.labels) and pod.metadata.name not in (budget.status.disrupted_pods or {})

@@ -149,3 +149,11 @@ def test_an_answer_that_is_no_api_servers_is_an_error_of_the_cluster(body: bytes
     cluster = KubernetesCluster(cast(Connection, Impostor(body)), clock=VirtualClock(1000.0))
     with pytest.raises(Unavailable, match=r"not an API server's|does not know lists of pods"):
         cluster.list(POD)
+
+
+def test_the_file_is_named_once(tmp_path: Path) -> None:
+    """By the client's own words or by ours."""
+    (tmp_path / "job.yaml").write_text("kind: Job\n")
+    with pytest.raises(ConfError) as told:
+        loader(str(tmp_path / "job.yaml"))()
+    assert str(told.value).count("job.yaml") == 1

@@ -321,7 +321,7 @@ def test_without_the_action_nobody_is_evicted_for_a_gang() -> None:
 def test_a_foreign_pod_evicts_a_gang_whole_or_not() -> None:
     """All of it is on this node: it goes whole."""
     running = [member(f"g-{i}").cpu(1).on("n0") for i in range(2)]
-    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1))
+    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1).priority(9))
     assert world.preempt("x", n0=["g-0"]) == {"n0": ["g-0", "g-1"]}
 
 
@@ -329,15 +329,59 @@ def test_violated_budgets_are_counted_anew() -> None:
     """For the member that kube-scheduler did not choose as well."""
     running = [member(f"g-{i}").cpu(1).on("n0").labels(app="g") for i in range(2)]
     budget = Built(PDB, "b").with_("spec.selector.matchLabels", {"app": "g"}).with_("status.disruptionsAllowed", 1)
-    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1), budget)
+    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1).priority(9), budget)
     asked = AskedToPreempt(view(Pod, world.pods["x"]), {"n0": Victims((running[0]["metadata"]["uid"],))})
     assert world.extender.preempt(asked, world.now)["n0"].violations == 1
 
 
+def test_a_budget_covers_no_pod_without_labels() -> None:
+    """As kube-scheduler counts, though its selector would match."""
+    expression = {"key": "spot", "operator": "DoesNotExist"}
+    budget = Built(PDB, "b").with_("spec.selector.matchExpressions", [expression]).with_("status.disruptionsAllowed", 0)
+    running = [member(f"g-{i}").cpu(1).on("n0") for i in range(2)]
+    world = World(node("n0").cpu(2), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1).priority(9), budget)
+    asked = AskedToPreempt(view(Pod, world.pods["x"]), {"n0": Victims((running[0]["metadata"]["uid"],))})
+    assert world.extender.preempt(asked, world.now)["n0"].violations == 0
+
+
 def test_a_gang_that_reaches_further_is_left_alone() -> None:
     running = [member("g-0").cpu(1).on("n0"), member("g-1").cpu(1).on("n1")]
-    world = World(*machines(2, cpu=1), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1))
+    world = World(*machines(2, cpu=1), podgroup("g").members(2).phase("Running"), *running, pod("x").cpu(1).priority(9))
     assert world.preempt("x", n0=["g-0"]) == {}
+
+
+def _pair(first: PodBuilder, second: PodBuilder) -> World:
+    """A gang of two on one node, of a pod more that is going, and a foreign pod of priority 9."""
+    group = podgroup("g").members(2).phase("Running")
+    going = member("g-2").cpu(1).on("n0").leaving()
+    return World(node("n0").cpu(3), group, first.cpu(1).on("n0"), second.cpu(1).on("n0"), going, pod("x").cpu(1).priority(9))
+
+
+def test_a_member_that_goes_anyway_takes_nobody_with_it() -> None:
+    world = _pair(member("g-0"), member("g-1"))
+    assert world.preempt("x", n0=["g-2"]) == {"n0": ["g-2"]}
+
+
+@pytest.mark.parametrize("second", [member("g-1").priority(1000), member("g-1").preemptable(False)])
+def test_no_gang_is_completed_with_a_pod_that_may_not_leave(second: PodBuilder) -> None:
+    """Of higher priority, or not preemptable."""
+    assert _pair(member("g-0"), second).preempt("x", n0=["g-0"]) == {}
+
+
+def test_the_most_important_victim_comes_first() -> None:
+    """kube-scheduler compares nodes by the first."""
+    world = _pair(member("g-0"), member("g-1").priority(5))
+    asked = AskedToPreempt(view(Pod, world.pods["x"]), {"n0": Victims((world.pods["g-0"]["metadata"]["uid"],))})
+    first, *_ = world.extender.preempt(asked, world.now)["n0"].uids
+    assert first == world.pods["g-1"]["metadata"]["uid"]
+
+
+def test_a_gang_that_would_be_short_of_a_role_goes_whole() -> None:
+    running = [member("g-0").role("master"), member("g-1").role("worker"), member("g-2").role("worker")]
+    group = podgroup("g").members(2, {"master": 1, "worker": 1}).phase("Running")
+    world = World(node("n0").cpu(3), group, *(each.cpu(1).on("n0") for each in running), pod("x").cpu(1).priority(9))
+    answers = [world.preempt("x", n0=[name]) for name in ("g-0", "g-2")]
+    assert answers == [{"n0": ["g-0", "g-1", "g-2"]}, {"n0": ["g-2"]}]
 
 
 def test_a_gang_on_its_way_is_left_alone_until_it_has_arrived() -> None:
