@@ -24,7 +24,7 @@ from tests.controlplane.waiting import PATIENCE, wait_until
 from tests.reconcile.stage import NAMESPACE, JsonPatch, Seen, placed
 
 _HEARD = 0.2  # seconds until everybody has heard of a change
-_CALM = 1.5  # seconds without a change after which what is as it was recorded counts as settled
+_CALM = 1.0  # seconds without a change after which what is as it was recorded counts as settled
 
 
 class OneNamespace:
