@@ -20,7 +20,7 @@ from controller.selection import chosen
 from controller.store import Change, Store
 from controller.workqueue import WorkQueue
 from controller.writing import Apply, Failure, Recorder, carry_out, spread
-from extender.api.errors import ClusterError, InvalidObject, NotFound, PumiceError
+from extender.api.errors import AlreadyExists, ClusterError, Conflict, InvalidObject, NotFound, PumiceError
 from extender.api.meta import Json, Key, Kind, Time
 from extender.cluster.apply import apply as carry_out_on
 from extender.cluster.clock import Clock
@@ -247,7 +247,10 @@ class Manager:
         controller = self._controllers[item.controller]
         recorder = Recorder(self._cluster)
         failures = carry_out(recorder, decision, self._apply, self._clock)
-        told = [each for failure in failures for each in controller.failed(item.request, failure.operation, failure.error)]
+        told = [
+            each for operation, error in failures if not _overtaken(error)
+            for each in controller.failed(item.request, operation, error)
+        ]  # fmt: skip
         if told:
             carry_out(recorder, Decision.telling(told), self._apply, self._clock)
         with self._lock:
@@ -320,6 +323,11 @@ class Manager:
 
     def _is_urgent(self, item: Item) -> bool:
         return self._controllers[item.controller].is_urgent(item.request)
+
+
+def _overtaken(error: ClusterError) -> bool:
+    """Somebody else changed the object first. The next attempt sees what they made of it: nobody need do anything about it."""
+    return isinstance(error, Conflict) and not isinstance(error, AlreadyExists)
 
 
 def _told(request: Hashable) -> str:

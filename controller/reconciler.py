@@ -115,7 +115,8 @@ class Controller(Protocol):
         """What to do. May raise NotYet, or any other PumiceError to be tried again within the budget."""
 
     def failed(self, request: Hashable, operation: Operation | None, error: PumiceError) -> Iterable[Operation]:
-        """Events about an operation that failed, or (None) about a decision that could not be made."""
+        """Events about an operation that failed, or (None) about a decision that could not be made. Not asked about a
+        write that was only overtaken by another's: it is decided anew."""
 
     def gave_up(self, request: Hashable, now: Time) -> Decision:
         """The request has used up its retries."""

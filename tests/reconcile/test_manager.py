@@ -104,13 +104,14 @@ def test_the_status_is_not_written_after_a_failure() -> None:
 
 
 def test_a_conflict_is_looked_at_anew() -> None:
-    """With what has changed in between."""
+    """With what has changed in between; it is no event, for nobody need do anything about it."""
     flaky = Flaky(lambda op: isinstance(op, PatchStatus), 0, Conflict("stale"))
     clock, cluster, manager = make(flaky)
     flaky.times = 3
     admit(cluster)
     on(clock, manager, 1)
-    assert cluster.get(JOB, key("j"))["status"]["pending"] == 3
+    warnings = [event for event in cluster.list(EVENT).objects if event["type"] == "Warning"]
+    assert (cluster.get(JOB, key("j"))["status"]["pending"], flaky.times, warnings) == (3, 0, [])
 
 
 def test_the_budget_ends_a_job() -> None:
