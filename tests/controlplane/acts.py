@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,17 +16,23 @@ from tests.controlplane.one_namespace import OneNamespace, on_stage
 AT_ONCE = 12
 _USUAL = 10.0  # seconds that an act takes besides those that it waits for
 
-Outcome = Future[list[str]]
+
+class Outcome(Future[list[str]]):
+    """Of the last playing of an act. `at_first`: of the first one, where it was played twice."""
+
+    at_first: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Act:
-    """`shares`: names of what others would see, too; `seconds` that it waits for."""
+    """`shares`: names of what others would see, too; `seconds` that it waits for. `in_real_time`: it tells in which order
+    things come about, which depends on the pace of a machine that others use as well. What is wrong must be so twice."""
 
     name: str
     shares: frozenset[str]
     play: Callable[[OneNamespace], list[str]]
     seconds: float = 0.0
+    in_real_time: bool = False
 
 
 def shared_names(objects: Iterable[Json]) -> frozenset[str]:
@@ -51,7 +57,7 @@ def performing(cluster: KubernetesCluster, acts: Iterable[Act]) -> Iterator[dict
     outcomes: dict[str, Outcome] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for chain in _chains(acts):
-            outcomes |= {act.name: Future() for act in chain}
+            outcomes |= {act.name: Outcome() for act in chain}
             pool.submit(_perform, cluster, lookout, chain, outcomes)
         try:
             yield outcomes
@@ -80,8 +86,17 @@ def _perform(cluster: KubernetesCluster, lookout: Lookout, chain: list[Act], out
         if not outcome.set_running_or_notify_cancel():
             continue
         try:
-            with on_stage(cluster, lookout, f"{act.name}-x", hyper_nodes=HYPER_NODE.name in act.shares) as stage:
-                outcome.set_result(act.play(stage))
+            _play(cluster, lookout, act, outcome)
         except BaseException as error:
             if not outcome.done():
                 outcome.set_exception(error)
+
+
+def _play(cluster: KubernetesCluster, lookout: Lookout, act: Act, outcome: Outcome) -> None:
+    for number in range(2):
+        with on_stage(cluster, lookout, f"{act.name}-{'xy'[number]}", hyper_nodes=HYPER_NODE.name in act.shares) as stage:
+            found = act.play(stage)
+            if not (found and act.in_real_time and number == 0):
+                outcome.set_result(found)
+                return
+            outcome.at_first = found

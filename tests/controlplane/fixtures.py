@@ -24,6 +24,7 @@ from tests.controlplane.plane import Plane, start
 from tests.controlplane.waiting import wait_until
 
 MARK = "controlplane"
+AT_FIRST = "wrong at first"  # a property of tests that were right when played again: they say so in the end
 _LONGEST = 1200  # seconds of one test: a dozen processes share the machine with it
 _PROGRAMS: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
 _HELM: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
@@ -81,6 +82,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     plane = item.config.stash.get(_PLANE, None)
     if report.failed and plane is not None and item.get_closest_marker(MARK):
         report.sections += [(f"end of the log of {name}", text) for name, text in plane.logs().items()]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("passed"):
+        for what in dict(report.user_properties).get(AT_FIRST, ()):
+            terminalreporter.write_line(f"{AT_FIRST}, {report.nodeid}: {what}")
 
 
 @pytest.fixture(scope="session")
