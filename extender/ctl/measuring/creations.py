@@ -1,14 +1,14 @@
-"""What the webhooks cost whoever creates objects: jobs and pods made on a real API server with them and without, in turn."""
+"""What the webhooks cost whoever creates objects: jobs and pods on a real API server, in a namespace they see and in another."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from certs import folder as certificates
 from certs.stock import Stock, restock
@@ -19,17 +19,18 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.port import Cluster
 from extender.ctl.admitting import called_by_url
 from extender.ctl.measuring.child import Child
-from extender.ctl.measuring.load import OWNER, Load, labelled, pods, side_by_side
+from extender.ctl.measuring.load import OWNER, Load, labelled, make_namespace, pods, side_by_side
 from webhook.manifests import configurations
 from webhook.routes import ROUTES, Route
 
 HOST = "127.0.0.1"
 OURS = "volcano"  # schedulerName
 PODS = 10  # of a job
+BATCH = 100  # objects
 _US = (sys.executable, "-c", "from webhook.cli import main; main()")
-_SEEN = 60.0  # seconds in which the API server must notice that webhooks came or went
+_SEEN = 60.0  # seconds in which the API server must notice that webhooks have come
 _LOOK = 0.1
-_SETTLED = 1.0  # seconds: each kind has a cache of its own, of which only that of jobs can be asked
+_SETTLED = 1.0  # seconds until all of the API server has heard of what came or went
 ROUTES_ASKED: Sequence[Route] = tuple(route for route in ROUTES if route.kind in (JOB, POD))
 
 Thing = tuple[Kind, Json]
@@ -37,7 +38,7 @@ Thing = tuple[Kind, Json]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One kind of objects: how many a second, the median of the rounds."""
+    """One kind of objects: how many a second."""
 
     what: str
     without: float
@@ -50,29 +51,44 @@ class Made:
 
 def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, rounds: int, ports: Sequence[int], folder: Path,
             say: Callable[[str], None]) -> list[Made]:  # fmt: skip
-    """About `count` objects of each kind in each of `rounds` rounds with the webhooks and as many without.
+    """`count` objects of each kind in each of `rounds` rounds with the webhooks and as many without: in `namespace`, which
+    they see, and in one beside it. They take turns every BATCH objects, so that what else the machine does hits both.
 
     Raises PumiceError."""
-    loads = {
+    beside = f"{namespace}-beside"
+    make_namespace(cluster, beside)
+    loads = {admitted: _loads(where, count) for admitted, where in ((True, namespace), (False, beside))}
+    seconds: dict[tuple[str, bool], float] = defaultdict(float)
+    with _serving(kubeconfig, ports, folder) as asked:
+        own = [_only(each, namespace) for each in asked]
+        try:
+            _install(cluster, own, namespace)
+            for number in range(rounds):
+                for what in loads[True]:
+                    say(f"round {number + 1} of {rounds}: {what}")
+                    for admitted, things in _turns(loads[True][what], loads[False][what]):
+                        seconds[what, admitted] += _create(cluster, things)
+                    _remove(cluster, [*loads[True][what], *loads[False][what]])
+        finally:
+            _remove_configurations(cluster, own)
+    made = {what: rounds * len(things) for what, things in loads[True].items()}
+    return [Made(what, number / seconds[what, False], number / seconds[what, True]) for what, number in made.items()]
+
+
+def _loads(namespace: str, count: int) -> dict[str, list[Thing]]:
+    return {
         "jobs": _jobs(namespace, count),
         "foreign pods": _pods(Load(namespace, OWNER, 1, count, plain=True)),
         "our pods": _pods(Load(namespace, OURS, 1, count)),
         f"jobs of {PODS} pods": _jobs_of_pods(namespace, count),
     }
-    seconds: dict[tuple[str, bool], list[float]] = {}
-    with _serving(kubeconfig, ports, folder) as asked:
-        own = [_only(each, namespace) for each in asked]
-        try:
-            for turn in range(2 * rounds):
-                admitted = turn % 2 == 1
-                _switch(cluster, own, namespace, on=admitted)
-                say(f"round {turn // 2 + 1}, {'with' if admitted else 'without'} webhooks")
-                for what, things in loads.items():
-                    seconds.setdefault((what, admitted), []).append(_create(cluster, things))
-        finally:
-            _remove_configurations(cluster, own)
-    return [Made(what, *(len(things) / median(seconds[what, admitted]) for admitted in (False, True)))
-            for what, things in loads.items()]  # fmt: skip
+
+
+def _turns(admitted: Sequence[Thing], others: Sequence[Thing]) -> Iterator[tuple[bool, Sequence[Thing]]]:
+    """Batches of both, whether they are admitted before them; each is first as often as the other."""
+    for number, start in enumerate(range(0, len(admitted), BATCH)):
+        both = [(True, admitted[start : start + BATCH]), (False, others[start : start + BATCH])]
+        yield from both if number % 2 else reversed(both)
 
 
 def _jobs(namespace: str, count: int) -> list[Thing]:
@@ -101,12 +117,15 @@ def _job(namespace: str, name: str) -> Json:
 
 
 def _create(cluster: Cluster, things: Sequence[Thing]) -> float:
-    """Seconds; what was made is removed afterwards."""
+    """Seconds."""
     began = time.perf_counter()
     side_by_side(lambda thing: cluster.create(*thing), things)
-    took = time.perf_counter() - began
+    return time.perf_counter() - began
+
+
+def _remove(cluster: Cluster, things: Sequence[Thing]) -> None:
     side_by_side(lambda thing: cluster.delete(thing[0], key_of(thing[1]), grace_seconds=0), things)
-    return took
+    time.sleep(_SETTLED)
 
 
 @contextmanager
@@ -137,27 +156,24 @@ def _only(configuration: Json, namespace: str) -> Json:
     return {**configuration, "metadata": meta, "webhooks": webhooks}
 
 
-def _switch(cluster: Cluster, asked: Sequence[Json], namespace: str, *, on: bool) -> None:
-    """Returns when the API server acts upon it."""
-    if on:
-        for each in asked:
-            cluster.create(kind_of(each), each)
-    else:
-        _remove_configurations(cluster, asked)
+def _install(cluster: Cluster, asked: Sequence[Json], namespace: str) -> None:
+    """Returns when the API server acts upon them."""
+    for each in asked:
+        cluster.create(kind_of(each), each)
     deadline = time.monotonic() + _SEEN
-    while _admitted(cluster, namespace) != on:
+    while not _admitted(cluster, namespace):
         if time.monotonic() > deadline:
-            raise PumiceError(f"the API server does not notice that webhooks have {'come' if on else 'gone'}")
+            raise PumiceError("the API server does not call the webhooks: it must reach this machine at " + HOST)
         time.sleep(_LOOK)
     time.sleep(_SETTLED)
 
 
-def _admitted(cluster: Cluster, namespace: str) -> bool | None:
-    """Whether tasks get defaults (those of jobs are in the schema too); None where the webhook is not reached."""
+def _admitted(cluster: Cluster, namespace: str) -> bool:
+    """Whether tasks get defaults (those of jobs are in the schema too)."""
     try:
         return bool(cluster.create(JOB, _job(namespace, "probe"), dry_run=True)["spec"]["tasks"][0].get("minAvailable"))
     except ClusterError:
-        return None
+        return False
 
 
 def _remove_configurations(cluster: Cluster, asked: Sequence[Json]) -> None:
