@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -135,6 +136,7 @@ def test_pods_are_counted_when_they_get_a_node() -> None:
         cluster.bind(key, load.node_name(0))
     assert bindings.wait(2, seconds=5)
     assert set(bindings.at) == {"a", "b"}
+    assert (bindings.first_to_last, bindings.rate) == (0.0, None)
     assert not bindings.wait(3, seconds=60, going_on=lambda: False)
     bindings.close()
 
@@ -167,6 +169,14 @@ OURS = Stage("pumice", 10, 10, 2.0, 500.0, 3.0, 1.03, {"POST events": 10}, 4.5, 
 def test_a_share_of_raw_is_told_where_raw_was_measured() -> None:
     assert as_json(5, [RAW, OURS])["stages"][1]["share_of_raw"] == 0.5
     assert "share_of_raw" not in as_json(5, [OURS])["stages"][0]
+
+
+def test_a_rate_that_could_not_be_measured_is_not_told_as_none_at_all() -> None:
+    """Ten bindings may be seen in one look at the watch."""
+    at_once = replace(RAW, first_to_last_seconds=0.0, binds_per_second=None)
+    assert as_json(5, [at_once])["stages"][0]["binds_per_second"] is None
+    assert "share_of_raw" not in as_json(5, [at_once, OURS])["stages"][1]
+    assert ["binds", "a", "second", "-", "500"] in [line.split() for line in lines(5, [at_once, OURS])]
 
 
 def test_a_column_for_each_stage() -> None:
@@ -202,7 +212,7 @@ def test_a_small_measurement(plane: Plane, kubernetes: KubernetesCluster) -> Non
     assert (ours["scheduler"], ours["bound"], ours["writes"]["POST pods/binding"]) == ("pumice", 10, 10)
     assert ours["cpu_seconds"] > 0
     assert ours["peak_mebibytes"] > 20
-    assert raw["share_of_raw"] == 1.0
+    assert raw["binds_per_second"] is None or raw["share_of_raw"] == 1.0
     assert kubernetes.list(NODE, label_selector=load.OURS).objects == []
     assert kubernetes.list(POD, label_selector=load.OURS).objects == []
 

@@ -32,9 +32,9 @@ class Bindings:
         return max(self.at.values()) - min(self.at.values()) if self.at else 0.0
 
     @property
-    def rate(self) -> float:
-        """Bindings a second from the first to the last."""
-        return (len(self.at) - 1) / self.first_to_last if self.first_to_last else 0.0
+    def rate(self) -> float | None:
+        """Bindings a second from the first to the last; None where all of them were seen at once, as a few may be."""
+        return (len(self.at) - 1) / self.first_to_last if self.first_to_last else None
 
     def close(self) -> None:
         self._watch.close()

@@ -18,7 +18,7 @@ class Stage:
     pods: int
     bound: int
     first_to_last_seconds: float
-    binds_per_second: float
+    binds_per_second: float | None
     start_to_last_seconds: float
     writes_per_pod_besides_bind: float | None = None
     writes: Mapping[str, int] = field(default_factory=dict)
@@ -62,9 +62,9 @@ def _column(nodes: int, stage: Stage | Idle, stages: Sequence[Stage | Idle]) -> 
     if isinstance(stage, Idle):
         shown |= {"idle, cores": f"{stage.cores:.3f}", "resident, MiB": f"{stage.resident_mebibytes:,.0f}"}
     else:
+        rate = "-" if stage.binds_per_second is None else f"{stage.binds_per_second:,.0f}"
         shown |= {"bound": f"{stage.bound:,}", "first to last bind, s": f"{stage.first_to_last_seconds:.2f}",
-                  "binds a second": f"{stage.binds_per_second:,.0f}",
-                  "start to last bind, s": f"{stage.start_to_last_seconds:.2f}"}  # fmt: skip
+                  "binds a second": rate, "start to last bind, s": f"{stage.start_to_last_seconds:.2f}"}  # fmt: skip
         if ratio := _ratio(stage, stages):
             shown["share of raw"] = f"{ratio['share_of_raw']:.2f}"
         if stage.writes_per_pod_besides_bind is not None:
@@ -79,6 +79,6 @@ def _column(nodes: int, stage: Stage | Idle, stages: Sequence[Stage | Idle]) -> 
 def _ratio(stage: Stage | Idle, stages: Sequence[Stage | Idle]) -> dict[str, float]:
     """How much of what the API server can take alone, where that was measured beside it."""
     raw = next((each for each in stages if isinstance(each, Stage) and each.scheduler == RAW), None)
-    if raw is None or not raw.binds_per_second or isinstance(stage, Idle):
+    if raw is None or isinstance(stage, Idle) or raw.binds_per_second is None or stage.binds_per_second is None:
         return {}
     return {"share_of_raw": stage.binds_per_second / raw.binds_per_second}
