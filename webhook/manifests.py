@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, NAMESPACE_NAME, SCHEDULE, SCHEDULERS
+from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, JOB_NAME, NAMESPACE_NAME, SCHEDULE, SCHEDULERS
 from extender.api.meta import HYPER_NODE, MUTATING_WEBHOOKS, POD, VALIDATING_WEBHOOKS, Json, Kind
-from webhook.pods.validate import BUDGETS
+from webhook.budgets import BUDGETS
 from webhook.routes import ROUTES, UPDATE, Route
 
 PREFIX = "volcano-admission-service"  # of the configurations' names, whatever the service is called; as the chart has it
@@ -102,11 +102,16 @@ def _conditions(route: Route, scheduler_names: Sequence[str], resource_groups: b
 
 
 def _selections(route: Route, namespace: str, resource_groups: bool) -> list[tuple[str, Json]]:
-    """Names and selectors of the webhooks of a route. Pods ask by their own label or by that of their namespace."""
+    """Names and selectors of the webhooks of a route. Pods ask by their own label or by that of their namespace. Those of a
+    job were judged with it: by a label that costs the API server nothing, while a condition makes it take the pod apart."""
     if route.kind == HYPER_NODE or not route.kind.namespaced:
         return [(route.name, {})]
     elsewhere = {"key": NAMESPACE_NAME, "operator": "NotIn", "values": [namespace, "kube-system"]}
-    if route.kind != POD or not route.mutating or resource_groups:
+    if route.kind == POD and not route.mutating:
+        of_no_job = {"key": JOB_NAME, "operator": "DoesNotExist"}
+        return [(route.name, {"namespaceSelector": {"matchExpressions": [elsewhere]},
+                              "objectSelector": {"matchExpressions": [of_no_job]}})]  # fmt: skip
+    if route.kind != POD or resource_groups:
         return [(route.name, {"namespaceSelector": {"matchExpressions": [elsewhere]}})]
     asks = {"key": SCHEDULE, "operator": "In", "values": ["true"]}
     silent = {"key": SCHEDULE, "operator": "DoesNotExist"}

@@ -98,7 +98,7 @@ def test_what_creating_costs(plane: Plane, kubernetes: KubernetesCluster) -> Non
     ran = CliRunner().invoke(bench_webhook.webhook, words)
     assert ran.exit_code == 0, ran.exception
     made = orjson.loads(ran.stdout)
-    assert [each["what"] for each in made] == ["jobs", "foreign pods", "our pods", "jobs of 10 pods"]
+    assert [each["what"] for each in made] == ["jobs", "foreign pods", "our pods", "jobs of 10 pods", "jobs of 100 pods"]
     assert all(each["share"] == pytest.approx(each["with_webhooks"] / each["without"]) for each in made)
     for kind in (JOB, POD, NAMESPACE, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
         left = kubernetes.list(kind, label_selector=load.OURS).objects

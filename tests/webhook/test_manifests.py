@@ -43,6 +43,12 @@ def test_of_our_pods_only_those_are_judged_that_name_a_budget() -> None:
     )
 
 
+def test_the_pods_of_a_job_were_judged_with_it() -> None:
+    """What the API server sees by a label costs it nothing, while for conditions it takes each pod apart."""
+    webhook = configurations(routes=[BY_PATH["/pods/validate"]])[0]["webhooks"][0]
+    assert webhook["objectSelector"] == {"matchExpressions": [{"key": "volcano.sh/job-name", "operator": "DoesNotExist"}]}
+
+
 def test_the_schedulers_are_those_of_the_flags() -> None:
     made = configurations(scheduler_names=["volcano", "gpu"], routes=[BY_PATH["/pods/validate"]])
     expression = made[0]["webhooks"][0]["matchConditions"][0]["expression"]

@@ -4,12 +4,15 @@ Source: volcano ed72c7c, webhooks/admission/jobs/validate/admit_job.go. Every fa
 
 from __future__ import annotations
 
+from itertools import chain
+
 from extender.api.checks import DNS_LABEL, DNS_SUBDOMAIN, Faults, apply, qualified_name, repeated, required
 from extender.api.decode import differences
 from extender.api.errors import Fault
 from extender.api.meta import Json
 from extender.cluster.port import AdmissionRequest
 from webhook import shapes
+from webhook.budgets import job_budget_faults
 from webhook.destination import open_queue_faults, topology_faults
 from webhook.jobs.plugins import plugin_faults
 from webhook.jobs.policies import policy_faults
@@ -21,11 +24,13 @@ from webhook.view import ClusterView
 _MAY_CHANGE = "only minAvailable, priorityClassName and the tasks' replicas and minAvailable can"
 
 
-def validate(request: AdmissionRequest, cluster: ClusterView, _settings: Settings) -> Verdict:
-    job = request.object or {}
+def validate(request: AdmissionRequest, cluster: ClusterView, settings: Settings) -> Verdict:
+    job, old = request.object or {}, request.old or {}
+    ours = job.get("spec", {}).get("schedulerName") in settings.scheduler_names
     if request.operation == "UPDATE":
-        return verdict(_update_faults((request.old or {}).get("spec", {}), job.get("spec", {})))
-    return verdict(_create_faults(job, cluster))
+        budgets = job_budget_faults(job, old) if ours else ()
+        return verdict(chain(_update_faults(old.get("spec", {}), job.get("spec", {})), budgets))
+    return verdict(chain(_create_faults(job, cluster), job_budget_faults(job) if ours else ()))
 
 
 def _create_faults(job: Json, cluster: ClusterView) -> Faults:

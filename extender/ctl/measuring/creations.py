@@ -13,7 +13,7 @@ from pathlib import Path
 from certs import folder as certificates
 from certs.stock import Stock, restock
 from extender.api.errors import ClusterError, NotFound, PumiceError
-from extender.api.labels import NAMESPACE_NAME
+from extender.api.labels import GROUP_NAME, JOB_NAME, NAMESPACE_NAME
 from extender.api.meta import JOB, POD, Json, Key, Kind, key_of, kind_of
 from extender.cluster.clock import SystemClock
 from extender.cluster.port import Cluster
@@ -25,7 +25,7 @@ from webhook.routes import ROUTES, Route
 
 HOST = "127.0.0.1"
 OURS = "volcano"  # schedulerName
-PODS = 10  # of a job
+SIZES = (10, 100)  # pods of a job
 BATCH = 100  # objects
 _US = (sys.executable, "-c", "from webhook.cli import main; main()")
 _SEEN = 60.0  # seconds in which the API server must notice that webhooks have come
@@ -78,9 +78,9 @@ def measure(cluster: Cluster, kubeconfig: str, namespace: str, count: int, round
 def _loads(namespace: str, count: int) -> dict[str, list[Thing]]:
     return {
         "jobs": _jobs(namespace, count),
-        "foreign pods": _pods(Load(namespace, OWNER, 1, count, plain=True)),
-        "our pods": _pods(Load(namespace, OURS, 1, count)),
-        f"jobs of {PODS} pods": _jobs_of_pods(namespace, count),
+        "foreign pods": [(POD, each) for each in pods(Load(namespace, OWNER, 1, count, plain=True))],
+        "our pods": _members(Load(namespace, OURS, 1, count)),
+        **{f"jobs of {size} pods": _jobs_of_pods(namespace, count, size) for size in SIZES},
     }
 
 
@@ -95,16 +95,19 @@ def _jobs(namespace: str, count: int) -> list[Thing]:
     return [(JOB, _job(namespace, f"job-{i}")) for i in range(count)]
 
 
-def _pods(load: Load) -> list[Thing]:
-    """As somebody else makes them where they are plain, else as our controllers make them."""
-    return [(POD, each) for each in pods(load)]
+def _members(load: Load) -> list[Thing]:
+    """Pods as the job controller makes them."""
+    made = list(pods(load))
+    for each in made:
+        each["metadata"]["labels"][JOB_NAME] = each["metadata"]["annotations"][GROUP_NAME]
+    return [(POD, each) for each in made]
 
 
-def _jobs_of_pods(namespace: str, count: int) -> list[Thing]:
+def _jobs_of_pods(namespace: str, count: int, size: int) -> list[Thing]:
     """Each job is followed by its pods."""
-    number = max(1, count // (PODS + 1))
-    jobs, members = _jobs(namespace, number), _pods(Load(namespace, OURS, number, PODS))
-    return [each for i, job in enumerate(jobs) for each in (job, *members[i * PODS : (i + 1) * PODS])]
+    number = max(1, count // (size + 1))
+    jobs, members = _jobs(namespace, number), _members(Load(namespace, OURS, number, size))
+    return [each for i, job in enumerate(jobs) for each in (job, *members[i * size : (i + 1) * size])]
 
 
 def _job(namespace: str, name: str) -> Json:
