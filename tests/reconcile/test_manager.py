@@ -17,6 +17,7 @@ from extender.cluster.apply import apply
 from extender.cluster.clock import Clock, SystemClock, VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Cluster, Listing
+from tests.controlplane.waiting import wait_until
 from tests.reconcile.builders import job, key, task
 from tests.reconcile.world import KEYS
 
@@ -194,18 +195,20 @@ def test_threads() -> None:
             raw = job(task(replicas=20))
             cluster.create(JOB, {**raw, "metadata": {"name": f"j{number}", "namespace": "default"}})
         seen: set[str] = set()
-        for _ in range(100):
-            for event in groups.poll(0.0 if seen else 1.0):
+
+        def all_made() -> bool:
+            """However few events a look brings."""
+            for event in groups.poll():
                 if event.type == "ADDED":
                     name = event.object["metadata"]["name"]
                     cluster.patch(POD_GROUP, Key("default", name), {"status": {"phase": "Inqueue"}})
-            seen |= {event.object["metadata"]["name"] for event in watch.poll(0.2)}
-            if len(seen) == 100:
-                break
+            seen.update(event.object["metadata"]["name"] for event in watch.poll())
+            return len(seen) == 100
+
+        wait_until(all_made, "the pods")
     finally:
         stop.set()
         thread.join()
-    assert len(seen) == 100
 
 
 CHOICES = {
