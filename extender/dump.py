@@ -39,12 +39,20 @@ def state(loop: Loop, conf: str, now: Time) -> Json:
 
 
 def write(dumped: Json, folder: str, now: Time) -> Path:
-    """`<folder>/snapshot-<unix seconds>.json`, for its owner only; never through a link that somebody else has put there."""
+    """`<folder>/snapshot-<unix seconds>.json`, for its owner only; never through a link that somebody else has put there.
+
+    It gets its name when all of it is there: whoever waits for the file reads no half of it. Raises OSError."""
     path = Path(folder) / f"snapshot-{int(now)}.json"
-    path.unlink(missing_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with os.fdopen(file, "wb") as stream:
-        stream.write(orjson.dumps(dumped, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS))
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.unlink(missing_ok=True)
+    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(orjson.dumps(dumped, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS))
+        unfinished.replace(path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
     return path
 
 

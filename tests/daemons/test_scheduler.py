@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -19,6 +22,7 @@ from extender.cluster.clock import SystemClock, VirtualClock
 from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
+from extender.dump import write
 from extender.options import PROGRAM, Options, node_filter, unused
 from extender.testing.builders import node, podgroup, queue, task
 from tests.daemons.running import Runs, ask, until
@@ -280,10 +284,28 @@ def test_a_dump_is_one_object_without_secrets(server: Server, start: Start, tmp_
     running.scheduler.standalone.ask_for_dump()
     until(lambda: bool(list(tmp_path.glob("snapshot-*.json"))))
     (file,) = tmp_path.glob("snapshot-*.json")
-    until(lambda: file.stat().st_size > 0)
     dumped: dict[str, Any] = json.loads(file.read_text())
     assert (dumped["tasks"]["default/h-0"]["node"], dumped["jobs"]["default/h"]["queue"], "hunter2" in file.read_text(),
             oct(file.stat().st_mode & 0o777)) == ("n1", "default", False, "0o600")  # fmt: skip
+
+
+def test_a_dump_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is written nobody sees it by its name; one that could not be written leaves nothing."""
+    while_written: list[Path] = []
+
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            while_written.extend(tmp_path.glob("snapshot-*.json"))
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(file: int, _: str) -> Full:
+        os.close(file)
+        return Full()
+
+    monkeypatch.setattr("extender.dump.os.fdopen", opened)
+    with pytest.raises(OSError, match="No space"):
+        write({"tasks": {}}, str(tmp_path), 1_000_000.0)
+    assert (while_written, list(tmp_path.iterdir())) == ([], [])
 
 
 CONFS: dict[str, tuple[str, int, str]] = {
