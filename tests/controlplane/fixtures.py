@@ -11,12 +11,13 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from extender.api.errors import NotFound
-from extender.api.meta import NAMESPACE, SERVICE_ACCOUNT, Key
+from extender.api.meta import CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT, Key, Kind
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.port import Cluster
 from tests.controlplane import build
@@ -30,6 +31,7 @@ _PROGRAMS: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
 _HELM: pytest.StashKey[Path | build.Unavailable] = pytest.StashKey()
 _PLANE: pytest.StashKey[Plane] = pytest.StashKey()
 _NUMBERS = itertools.count()
+_GIVEN = ((SERVICE_ACCOUNT, "default"), (CONFIG_MAP, "kube-root-ca.crt"))  # to each namespace, by controllers in their own time
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -127,14 +129,15 @@ def new_namespace(kubernetes: KubernetesCluster) -> Iterator[Callable[[], str]]:
 
 @contextlib.contextmanager
 def namespaces(cluster: Cluster) -> Iterator[Callable[[], str]]:
-    """Makes namespaces that are ready for pods, and removes them in the end."""
+    """Makes namespaces that are ready for pods and to which nothing comes of itself any more, and removes them in the end."""
     made: list[str] = []
 
     def make() -> str:
         name = f"t-{next(_NUMBERS)}"
         cluster.create(NAMESPACE, {"metadata": {"name": name}})
         made.append(name)
-        wait_until(lambda: _is_there(cluster, Key(name, "default")), f"the service account of namespace {name}")
+        for kind, given in _GIVEN:
+            wait_until(partial(_is_there, cluster, kind, Key(name, given)), f"{kind} {given} of namespace {name}")
         return name
 
     yield make
@@ -143,9 +146,9 @@ def namespaces(cluster: Cluster) -> Iterator[Callable[[], str]]:
             cluster.delete(NAMESPACE, Key("", name))
 
 
-def _is_there(cluster: Cluster, account: Key) -> bool:
+def _is_there(cluster: Cluster, kind: Kind, key: Key) -> bool:
     try:
-        cluster.get(SERVICE_ACCOUNT, account)
+        cluster.get(kind, key)
     except NotFound:
         return False
     return True
