@@ -21,6 +21,7 @@ from certs.issue import Pair, due, expires, hosts, read
 from certs.keeper import Keeper
 from certs.stock import Stock, authority_fault, restock, serving_fault
 from extender.api.errors import PumiceError, UsageError, nearest
+from extender.api.labels import SYSTEM_NAMESPACE
 from extender.api.meta import Key, Time, format_time
 from extender.cluster.clock import Clock, SystemClock
 from extender.cluster.daemon import Daemon, clients, elect, end
@@ -29,7 +30,7 @@ from extender.cluster.flags import ARRAY, DURATION, flag, group, parse_or_exit, 
 from extender.cluster.health import Health
 from extender.cluster.logs import configure
 from extender.cluster.metrics import LEADER, new_registry
-from extender.cluster.options import NAMESPACE, ClientOptions, LeaderOptions, LogOptions, ServingOptions
+from extender.cluster.options import ClientOptions, LeaderOptions, LogOptions, ServingOptions
 from extender.cluster.port import Cluster
 from extender.cluster.version import version_text
 
@@ -40,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PlaceOptions:
-    webhook_namespace: str = flag(NAMESPACE, "namespace of the webhook's service and Secret")
+    webhook_namespace: str = flag(SYSTEM_NAMESPACE, "namespace of the webhook's service and Secret")
     webhook_service_name: str = flag("volcano-admission-service", "name of the service")
     secret_name: str = flag("volcano-admission-secret", "name of the Secret")
 

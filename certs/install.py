@@ -15,10 +15,10 @@ from certs.folder import AUTHORITY_KEY, SERVING, SERVING_KEY, TRUSTED
 from certs.issue import Pair
 from certs.stock import Stock, restock
 from extender.api.errors import AlreadyExists, Conflict, NotFound
+from extender.api.labels import SYSTEM_NAMESPACE
 from extender.api.meta import SECRET, Json, Key, Kind, Time, annotations_of
 from extender.cluster.ca_bundle import WEBHOOK_KINDS, publish
 from extender.cluster.logs import about
-from extender.cluster.options import NAMESPACE
 from extender.cluster.port import Cluster
 
 CERT_MANAGER = "cert-manager.io/certificate-name"  # annotation of a Secret that cert-manager keeps
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class Place:
     """Where the webhook is: its service and its Secret."""
 
-    namespace: str = NAMESPACE
+    namespace: str = SYSTEM_NAMESPACE
     service: str = "volcano-admission-service"
     secret: str = "volcano-admission-secret"
 

@@ -22,7 +22,7 @@ from controller.selection import DEFAULT, chosen
 from controller.sharding import DEFAULT_FLAGS, ShardFlags
 from controller.writing import Apply, harmless
 from extender.api.errors import ClusterError, PumiceError, UsageError
-from extender.api.labels import SCHEDULERS
+from extender.api.labels import SCHEDULERS, SYSTEM_NAMESPACE
 from extender.api.meta import JOB, POD, Json, Key, Time, controller_of, parse_time, uid_of
 from extender.api.operations import Create, Operation
 from extender.cluster.apply import apply
@@ -35,7 +35,6 @@ from extender.cluster.health import Health
 from extender.cluster.logs import about, configure
 from extender.cluster.metrics import LEADER, WRITE_FAILURES, OnRequest, new_registry
 from extender.cluster.options import (
-    NAMESPACE,
     ClientOptions,
     GateOptions,
     LeaderOptions,
@@ -69,7 +68,7 @@ class Options:
     inherit_owner_annotations: bool = flag(True, "PodGroups of plain workloads take over the annotations of the owner")
     enable_per_job_metrics: bool = flag(False, "show metrics with the names of jobs, which grow with them")
     sharding_configmap: str = flag("volcano-sharding-configmap", "ConfigMap with the configuration of node shards")
-    sharding_configmap_namespace: str = flag(NAMESPACE, "its namespace")
+    sharding_configmap_namespace: str = flag(SYSTEM_NAMESPACE, "its namespace")
     scheduler_configs: tuple[str, ...] = flag(DEFAULT_FLAGS, "shards where there is no ConfigMap: name:type:minUtil:maxUtil:"
                                               "preferWarmup:minNodes:maxNodes, parted by commas", kind=LIST)  # fmt: skip
     shard_sync_period: float = flag(60.0, "pause between two assignments of shards where there is no ConfigMap", kind=DURATION)
@@ -106,7 +105,7 @@ class Options:
                    self.worker_threads_for_queue, self.worker_threads_for_gc)  # fmt: skip
 
     def settings(self, environ: Mapping[str, str]) -> Settings:
-        namespace = environ.get("KUBE_POD_NAMESPACE", NAMESPACE)
+        namespace = environ.get("KUBE_POD_NAMESPACE", SYSTEM_NAMESPACE)
         release = environ.get("HELM_RELEASE_NAME", "volcano")
         return Settings(
             scheduler_names=self.scheduler_name,

@@ -11,14 +11,13 @@ from typing import Protocol
 from controller.sharding import ShardFlags
 from controller.store import Change, Index, Store
 from extender.api.errors import PumiceError
-from extender.api.labels import SCHEDULERS
+from extender.api.labels import SCHEDULERS, SYSTEM_NAMESPACE
 from extender.api.meta import Json, Key, Kind, Time
 from extender.api.operations import Operation
-from extender.cluster.options import NAMESPACE
 
 MAX_REQUEUE = 15  # --max-requeue-num
-CONFIGURATION = Key(NAMESPACE, "volcano-controller-configmap")  # of HyperNode discovery
-SHARDING = Key(NAMESPACE, "volcano-sharding-configmap")  # --sharding-configmap, --sharding-configmap-namespace
+CONFIGURATION = Key(SYSTEM_NAMESPACE, "volcano-controller-configmap")  # of HyperNode discovery
+SHARDING = Key(SYSTEM_NAMESPACE, "volcano-sharding-configmap")  # --sharding-configmap, --sharding-configmap-namespace
 
 
 class NotYet(PumiceError):

@@ -13,13 +13,13 @@ from typing import Any
 
 import yaml
 
-from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, JOB_NAME, NAMESPACE_NAME, SCHEDULE, SCHEDULERS
+from extender.api.labels import DEFAULT_SCHEDULER, GROUP_NAME, JOB_NAME, NAMESPACE_NAME, SCHEDULE, SCHEDULERS, SYSTEM_NAMESPACE
 from extender.api.meta import HYPER_NODE, MUTATING_WEBHOOKS, POD, VALIDATING_WEBHOOKS, Json, Kind
 from webhook.budgets import BUDGETS
 from webhook.routes import ROUTES, UPDATE, Route
 
 PREFIX = "volcano-admission-service"  # of the configurations' names, whatever the service is called; as the chart has it
-NAMESPACE, SERVICE = "volcano-system", "volcano-admission-service"
+SERVICE = "volcano-admission-service"
 FOLDER = Path(__file__).resolve().parents[1] / "manifests" / "webhooks"
 POD_SECONDS, OWN_SECONDS = 3, 10  # how long the API server waits for an answer
 _LABELS = {"app": "volcano-admission", "app.kubernetes.io/part-of": "pumice", "app.kubernetes.io/component": "admission"}
@@ -35,7 +35,7 @@ def configuration_kind(route: Route) -> Kind:
 
 
 def configurations(
-    namespace: str = NAMESPACE,
+    namespace: str = SYSTEM_NAMESPACE,
     service: str = SERVICE,
     *,
     routes: Iterable[Route] = ROUTES,

@@ -56,6 +56,7 @@ ZONE = "topology.kubernetes.io/zone"  # node l
 REGION = "topology.kubernetes.io/region"  # node l
 NAMESPACE_NAME = "kubernetes.io/metadata.name"  # Namespace l
 SCHEDULERS = ("volcano",)  # schedulerName of pods that are ours, where no flag says otherwise
+SYSTEM_NAMESPACE = "volcano-system"  # where our own parts run, where no flag says otherwise
 DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes into pods that name no scheduler
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"  # node taint
 TAINT_NOT_READY = "node.kubernetes.io/not-ready"  # node taint

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from extender.api.errors import UsageError, nearest
+from extender.api.labels import SYSTEM_NAMESPACE
 from extender.cluster.flags import DURATION, SWITCHES, flag
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.logs import FORMATS
-
-NAMESPACE = "volcano-system"
 
 # Gates of the reference with their defaults; those of Kubernetes are accepted by the same flag.
 GATES: Mapping[str, bool] = {
@@ -47,7 +46,7 @@ class LeaderOptions:
     leader_elect_retry_period: float = flag(2.0, "pause between two attempts", kind=DURATION)
     leader_elect_resource_lock: str = flag("leases", "kind of the lock", unused="it is always a Lease")
     leader_elect_resource_name: str = flag("", "name of the Lease; without it that of the scheduler")
-    leader_elect_resource_namespace: str = flag(NAMESPACE, "namespace of the Lease")
+    leader_elect_resource_namespace: str = flag(SYSTEM_NAMESPACE, "namespace of the Lease")
     lock_object_namespace: str = flag("", "deprecated: overrides --leader-elect-resource-namespace")
 
     @property

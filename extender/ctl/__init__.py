@@ -12,5 +12,5 @@ pumice run:      run.py
     out          report.py failures.py lines.py tables.py group_names.py; timeline.py the picture
 pumice score:    score.py
 pumice up, down: up.py down.py; permitted.py installing.py admitting.py telling.py
-pumice bench:    bench.py bench_cluster.py bench_webhook.py measuring/
+pumice bench:    bench_session.py bench_cluster.py bench_webhook.py measuring/
 """

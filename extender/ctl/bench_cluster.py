@@ -16,7 +16,7 @@ from extender.cluster.clock import SystemClock
 from extender.cluster.connection import Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
 from extender.ctl import named
-from extender.ctl.bench import MOST_NODES, check_pods
+from extender.ctl.bench_session import MOST_NODES, check_pods
 from extender.ctl.measuring import stages
 from extender.ctl.measuring.child import free_ports
 from extender.ctl.measuring.load import OWNER, Load
@@ -55,9 +55,9 @@ from extender.ctl.measuring.schedulers import NAME, OURS, chosen, extended
 def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequence[str], scheduler_name: str,
             raw: bool, extender: bool, kube_scheduler: str, plain: bool, idle: float | None, timeout: float,
             labels: Sequence[str], output: str) -> None:  # fmt: skip
-    """Make fake nodes and gangs on a cluster, run a scheduler on them, tell how fast it binds and what it uses.
+    """Time how fast a scheduler binds on a real cluster.
 
-    Nothing runs on the fake nodes, and what was made is removed in the end. Ours is measured where --scheduler names none.
+    Fake nodes and gangs are made, the scheduler is run on them. Nothing runs on the nodes, and what was made is removed in the end. Ours is measured where --scheduler names none.
     """
     check_pods(gangs, size)
     if idle and raw:

@@ -61,7 +61,7 @@ class Stage:
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def webhook(connections: int, seconds: float, rate: float, workers: int, renew: bool, kubeconfig: str, objects: int, rounds: int,
             output: str) -> None:  # fmt: skip
-    """Serve the webhook on loopback and send it reviews of a small vcjob.
+    """Time the webhook on reviews of a small vcjob.
 
     First as fast as it goes, by wrk where that is installed; then at a given pace. Everything runs on this machine and shares
     its cores.

@@ -10,7 +10,7 @@ import click
 
 from extender.api.errors import UsageError
 from extender.api.formats import is_dns_label
-from extender.cluster.options import NAMESPACE
+from extender.api.labels import SYSTEM_NAMESPACE
 from extender.ctl.reading import STDIN, yaml_of
 
 Option = Callable[[Callable[..., None]], Callable[..., None]]
@@ -27,7 +27,7 @@ def plugins_dir() -> Option:
 
 
 def namespace(text: str) -> Option:
-    return click.option("--namespace", default=NAMESPACE, show_default=True, callback=_namespace, help=text)
+    return click.option("--namespace", default=SYSTEM_NAMESPACE, show_default=True, callback=_namespace, help=text)
 
 
 def followed_conf(text: str) -> Option:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
 import click
 
 from extender.api.errors import PumiceError, UsageError
-from extender.ctl.bench import bench
-from extender.ctl.bench_cluster import cluster
-from extender.ctl.bench_webhook import webhook
-from extender.ctl.down import down
-from extender.ctl.run import run
-from extender.ctl.score import score
-from extender.ctl.up import up
+
+# where each subcommand is, under its name
+COMMANDS = {name: f"extender.ctl.{name}" for name in ("run", "score", "up", "down")}
+BENCHMARKS = {name: f"extender.ctl.bench_{name}" for name in ("session", "cluster", "webhook")}
 
 
 class NobodyReads(Exception):
@@ -27,25 +26,39 @@ class NobodyReads(Exception):
 
 
 class _Commands(click.Group):
-    """click would make status 1 of a closed pipe, which is an error."""
+    """A subcommand is imported when it is wanted: what the others need takes as long to load as a small run to play."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return [*self._modules, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self._modules:
+            command: click.Command = getattr(import_module(self._modules[cmd_name]), cmd_name)
+            return command
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """click would make status 1 of a closed pipe, which is an error."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             raise NobodyReads from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pumice", message="pumice %(version)s")
 def pumice() -> None:
     """A batch scheduler for Kubernetes that speaks Volcano's language."""
 
 
-for command in (run, score, up, down, bench):
-    pumice.add_command(command)
-bench.add_command(cluster)
-bench.add_command(webhook)
+@pumice.group(cls=_Commands, modules=BENCHMARKS)
+def bench() -> None:
+    """Measure Pumice on this machine."""
 
 
 def main() -> None:

@@ -46,7 +46,9 @@ _START = 1767225600.0  # 2026-01-01T00:00:00Z: where the virtual clock begins
 _LIMIT = 86400.0  # seconds after which a run that never settles is ended
 _WIDTH = 120  # of tables that do not go to a terminal
 
-HELP = f"""Play manifests on a cluster in this process: API server's rules, admission, controllers, scheduler and kubelets.
+HELP = f"""Play manifests on a cluster that lives in this process.
+
+It has the API server's rules, admission, controllers, scheduler and kubelets.
 
 FILES are what one gives to `kubectl apply`: Kubernetes and Volcano manifests in any mix, YAML or JSON, several documents in a
 file, Lists, folders (all files below them, by name), - for standard input. What others need is created first, otherwise the

@@ -245,7 +245,9 @@ def table(said: Mapping[str, Any]) -> list[str]:
 @click.option("--jsonl", is_flag=True, help="Answer questions from standard input, one JSON object a line.")
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def score(pod: str | None, cluster: tuple[str, ...], jsonl: bool, output: str) -> None:
-    """Say of each node of CLUSTER whether it passes kube-scheduler's filters for POD, and its points.
+    """Judge the nodes of a cluster for one pod, as kube-scheduler does.
+
+    For each node: which filter refuses it and why, or what each scorer gives it.
 
     POD is a file that holds the pod, CLUSTER files or folders with nodes, pods, services and namespaces; - is standard input."""
     if jsonl:

@@ -16,13 +16,12 @@ import click
 from controller import cli as controllers
 from extender import cli as scheduler
 from extender.api.errors import PumiceError
-from extender.api.labels import SCHEDULERS
+from extender.api.labels import SCHEDULERS, SYSTEM_NAMESPACE
 from extender.api.meta import DEPLOYMENT, NAMESPACE, Key, Kind, key_of
 from extender.cluster.clock import SystemClock
 from extender.cluster.daemon import Daemon
 from extender.cluster.kubernetes import KubernetesCluster, connect
 from extender.cluster.logs import configure
-from extender.cluster.options import NAMESPACE as SYSTEM
 from extender.cluster.options import LeaderOptions
 from extender.cluster.port import Cluster
 from extender.ctl import installing, named, permitted
@@ -55,7 +54,7 @@ class Failed(PumiceError):
 class Plan:
     """What `pumice up` is asked for. `admission`: where the API server reaches us; None: off."""
 
-    namespace: str = SYSTEM
+    namespace: str = SYSTEM_NAMESPACE
     conf: str = ""
     scheduler_names: tuple[str, ...] = SCHEDULERS
     admission: Reached | None = None
@@ -101,9 +100,9 @@ def where(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--without-webhooks", is_flag=True, help="Say nothing about admission being off.")
 def up(kubeconfig: str, context: str, namespace: str, conf: str, plugins_dir: str, names: Sequence[str],
        webhook_url: str, without_webhooks: bool) -> None:  # fmt: skip
-    """Run scheduler, controllers and admission against a cluster until Ctrl-C.
+    """Run Pumice against a cluster until Ctrl-C.
 
-    CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
+    That is scheduler, controllers and admission. CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
     """
     admission = reached(webhook_url) if webhook_url and not without_webhooks else None
     plan = Plan(namespace, conf, tuple(names), admission, plugins_dir, without_webhooks)

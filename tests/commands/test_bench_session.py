@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from extender.ctl.bench import bench
+from extender.ctl.pumice import bench
 
 SESSION = {"bound", "waiting", "snapshot_seconds", "session_seconds", "pods_per_second"}
 ALWAYS = {"nodes", "pods", "mirror_seconds", "peak_mebibytes", "mirror_bytes_per_node", "mirror_bytes_per_pod"}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from certs import folder as certificates
 from certs.stock import Stock, restock
+from extender.api.labels import SYSTEM_NAMESPACE
 from extender.api.meta import NAMESPACE, QUEUE, Json
 from extender.cluster.clock import SystemClock
 from extender.cluster.logs import configure
@@ -60,7 +61,7 @@ def connect() -> MemoryCluster:
         {"apiVersion": QUEUE.api_version, "kind": QUEUE.name, "metadata": {"name": name}, "spec": {}, "status": {"state": "Open"}}
         for name in ("root", "default")
     ]
-    cluster.load([*queues, {"apiVersion": "v1", "kind": NAMESPACE.name, "metadata": {"name": "volcano-system"}}])
+    cluster.load([*queues, {"apiVersion": "v1", "kind": NAMESPACE.name, "metadata": {"name": SYSTEM_NAMESPACE}}])
     return cluster
 
 

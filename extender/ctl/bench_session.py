@@ -1,4 +1,4 @@
-"""pumice bench: how fast a session is and how much memory the mirror takes, measured on this machine, now.
+"""pumice bench session: how fast a session is and how much memory the mirror takes, measured on this machine, now.
 
 Clusters are made up: nodes of 32 CPU, 256Gi, 110 pods, 8 GPUs; pods asking 1 CPU and 1Gi in gangs. `--heterogeneous` makes
 many task classes instead, `--idle` a full cluster in which nearly nothing happens."""
@@ -266,12 +266,7 @@ def check_pods(gangs: int, size: int) -> None:
         raise UsageError(f"--gangs, --size: {gangs:,} times {size:,} are more than {_MOST_PODS:,} pods")
 
 
-@click.group()
-def bench() -> None:
-    """Measure Pumice on this machine."""
-
-
-@bench.command("session")
+@click.command("session")
 @click.option(
     "--nodes", type=click.IntRange(1, MOST_NODES), default=5000, show_default=True, help="Nodes of 32 CPU, 256Gi, 8 GPUs."
 )
@@ -285,7 +280,10 @@ def bench() -> None:
 def session(
     nodes: int, count: int, size: int, conf: str | None, plugins_dir: str, heterogeneous: bool, idle: bool, output: str
 ) -> None:
-    """Time one session over pending gangs: mirror fill, snapshot and session apart."""
+    """Time one session over pending gangs.
+
+    Filling the mirror, the snapshot and the session are timed apart.
+    """
     check_pods(count, size)
     words = vocabulary(plugins_dir)
     loaded = words.read(BENCH_CONF, "built-in configuration") if conf is None else configuring.from_file(conf, words).conf
