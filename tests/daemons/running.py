@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from extender.cluster.daemon import Daemon
+from extender.cluster.lease import Terms
 from extender.cluster.serving import HttpServer
+
+PATIENCE = 60.0  # seconds, as long as a busy machine may need for anything here
+# Looked at often, and kept however long the machine stands still: nobody here waits for a lease to run out.
+TERMS = Terms(duration=600.0, deadline=300.0, retry=0.05)
+ELECTED = (f"--leader-elect-lease-duration={TERMS.duration}s", f"--leader-elect-renew-deadline={TERMS.deadline}s",
+           f"--leader-elect-retry-period={TERMS.retry}s")  # fmt: skip
 
 
 class Runs:
@@ -23,7 +31,7 @@ class Runs:
 
     def wait(self) -> int:
         """Its exit status."""
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
         return self.status
 
@@ -34,7 +42,7 @@ class Runs:
 
 def ask(servers: Sequence[HttpServer], path: str) -> tuple[int, str]:
     """Status and body of a page of the first server."""
-    connection = http.client.HTTPConnection("127.0.0.1", servers[0].port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", servers[0].port, timeout=PATIENCE)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -44,6 +52,10 @@ def ask(servers: Sequence[HttpServer], path: str) -> tuple[int, str]:
 
 
 def until(condition: Callable[[], bool]) -> bool:
-    """Waits for what another thread does, ten seconds at most."""
-    tick = threading.Event()
-    return any(condition() or tick.wait(0.01) for _ in range(1000))
+    """Waits for what another thread does, as long as PATIENCE lasts."""
+    tick, over = threading.Event(), time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > over:
+            return False
+        tick.wait(0.01)
+    return True

@@ -18,10 +18,9 @@ from extender.cluster.flags import parse
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Listing
 from extender.testing.builders import pod, queue
-from tests.daemons.running import Runs, ask, until
+from tests.daemons.running import ELECTED, PATIENCE, Runs, ask, until
 
 SERVING = ("--enable-healthz", "--enable-metrics", "--healthz-address=127.0.0.1:0", "--listen-address=127.0.0.1:0")
-QUICK = ("--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1s", "--leader-elect-retry-period=50ms")
 
 
 class Server(MemoryCluster):
@@ -68,7 +67,7 @@ def start(server: Server) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def begin(*argv: str) -> Manages:
-            running = Manages(assemble(given(*QUICK, *argv), server, {}))
+            running = Manages(assemble(given(*ELECTED, *argv), server, {}))
             stack.callback(running.stop)
             return running
 
@@ -107,13 +106,15 @@ def test_metrics_of_the_work(server: Server, start: Start) -> None:
     task = {"name": "a", "replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
     spec = {"minAvailable": 1, "queue": "default", "schedulerName": "volcano", "tasks": [task]}
     server.create(JOB, {"metadata": {"name": "j", "namespace": "default"}, "spec": spec})
-    until(lambda: bool(server.list(POD_GROUP).objects))
-    until(lambda: 'volcano_jobs{phase="Pending",queue_name="default"} 1.0' in running.ask("/metrics")[1])
-    said = running.ask("/metrics")[1]
     wanted = ('volcano_jobs{phase="Pending",queue_name="default"} 1.0', "volcano_leader 1.0", "volcano_controller_requests ",
               'volcano_queue_pod_group_pending_count{queue_name="default"} 1.0', "volcano_build_info{")  # fmt: skip
-    assert [line for line in wanted if line not in said] == []
-    assert "volcano_job_completed_phase_count" not in said
+
+    def missing() -> list[str]:
+        said = running.ask("/metrics")[1]
+        return [line for line in wanted if line not in said]
+
+    assert until(lambda: not missing()), missing()
+    assert "volcano_job_completed_phase_count" not in running.ask("/metrics")[1]
 
 
 def test_how_soon_a_job_gets_its_pods_is_told(server: Server, start: Start) -> None:
@@ -215,7 +216,7 @@ def test_it_starts_anew_where_the_server_did_not_answer(server: Server, monkeypa
     monkeypatch.setattr("controller.cli.BACKOFF", 0.01)
     server.starting = True
     running = Manages(assemble(given("--leader-elect=false"), server, {}))
-    server.asked.wait(10)
+    server.asked.wait(PATIENCE)
     server.load([pod("p").scheduler("volcano").cpu(1)])
     server.starting = False
     made = until(lambda: bool(server.list(POD_GROUP).objects))

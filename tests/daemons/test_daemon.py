@@ -10,12 +10,11 @@ import pytest
 from extender.api.meta import LEASE, NAMESPACE, Key
 from extender.cluster.clock import SteadyClock
 from extender.cluster.daemon import Daemon
-from extender.cluster.lease import Election, Terms
+from extender.cluster.lease import Election
 from extender.cluster.memory import MemoryCluster
-from tests.daemons.running import Runs
+from tests.daemons.running import PATIENCE, TERMS, Runs
 
 NAME = Key("volcano-system", "volcano")
-QUICK = Terms(duration=2.0, deadline=1.0, retry=0.05)
 
 
 class Work:
@@ -27,7 +26,7 @@ class Work:
 
     def __call__(self, stop: threading.Event) -> None:
         self.began.set()
-        stop.wait(20)
+        stop.wait(PATIENCE)
         self._at_the_end()
         self.ended.set()
 
@@ -40,11 +39,11 @@ def cluster() -> MemoryCluster:
 
 
 def election(cluster: MemoryCluster, who: str) -> Election:
-    return Election(cluster, SteadyClock(), NAME, who, QUICK)
+    return Election(cluster, SteadyClock(), NAME, who, TERMS)
 
 
 def waiting(release: threading.Event) -> None:
-    release.wait(20)
+    release.wait(PATIENCE)
 
 
 def holder(cluster: MemoryCluster) -> str:
@@ -55,7 +54,7 @@ def test_a_clean_end_has_status_0() -> None:
     """What was begun is finished first."""
     work = Work()
     daemon = Runs(Daemon(work))
-    assert (work.began.wait(10), daemon.stop(), work.ended.is_set()) == (True, 0, True)
+    assert (work.began.wait(PATIENCE), daemon.stop(), work.ended.is_set()) == (True, 0, True)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
@@ -84,7 +83,7 @@ def test_work_that_does_not_end_has_status_1() -> None:
     release = threading.Event()
     work = Work(lambda: waiting(release))
     daemon = Runs(Daemon(work, grace=0.1))
-    work.began.wait(10)
+    work.began.wait(PATIENCE)
     status = daemon.stop()
     release.set()
     assert status == 1
@@ -95,14 +94,14 @@ def test_the_lease_is_released_after_the_work(cluster: MemoryCluster) -> None:
     held_at_the_end: list[str] = []
     work = Work(lambda: held_at_the_end.append(holder(cluster)))
     daemon = Runs(Daemon(work, election(cluster, "a")))
-    work.began.wait(10)
+    work.began.wait(PATIENCE)
     assert (daemon.stop(), held_at_the_end, holder(cluster)) == (0, ["a"], "")
 
 
 def test_who_does_not_lead_does_not_work(cluster: MemoryCluster) -> None:
     first, second = Work(), Work()
     one = Runs(Daemon(first, election(cluster, "a")))
-    first.began.wait(10)
+    first.began.wait(PATIENCE)
     two = Runs(Daemon(second, election(cluster, "b")))
     idle = not second.began.wait(0.3)
     stopped = two.stop()
@@ -112,10 +111,10 @@ def test_who_does_not_lead_does_not_work(cluster: MemoryCluster) -> None:
 def test_the_next_one_takes_over(cluster: MemoryCluster) -> None:
     first, second = Work(), Work()
     one = Runs(Daemon(first, election(cluster, "a")))
-    first.began.wait(10)
+    first.began.wait(PATIENCE)
     two = Runs(Daemon(second, election(cluster, "b")))
     one.stop()
-    assert (second.began.wait(10), two.stop()) == (True, 0)
+    assert (second.began.wait(PATIENCE), two.stop()) == (True, 0)
 
 
 def test_losing_the_lease_ends_the_process_at_once(cluster: MemoryCluster) -> None:
@@ -123,7 +122,7 @@ def test_losing_the_lease_ends_the_process_at_once(cluster: MemoryCluster) -> No
     release = threading.Event()
     work = Work(lambda: waiting(release))
     daemon = Runs(Daemon(work, election(cluster, "a")))
-    work.began.wait(10)
+    work.began.wait(PATIENCE)
     cluster.patch(LEASE, NAME, {"spec": {"holderIdentity": "b"}})
     status = daemon.wait()
     release.set()

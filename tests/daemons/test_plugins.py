@@ -13,6 +13,7 @@ from extender.cluster.clock import VirtualClock
 from extender.cluster.options import LeaderOptions
 from extender.options import Options
 from extender.testing.builders import node
+from tests.daemons.running import PATIENCE
 from tests.daemons.test_scheduler import Server, Start, node_of, server, start
 
 __all__ = ["server", "start"]
@@ -42,7 +43,7 @@ def flags(folder: Path, text: str = PICKY) -> list[str]:
 def test_a_plugin_decides_and_is_measured(server: Server, start: Start, tmp_path: Path) -> None:
     server.load([node("n2").cpu(4).memory("8Gi")])
     running = start("--enable-metrics", "--listen-address=127.0.0.1:0", *flags(tmp_path))
-    assert server.bound.wait(20)
+    assert server.bound.wait(PATIENCE)
     assert node_of(server, "g-0") == "n2"
     assert 'OnSession="OnSessionOpen",plugin="picky"' in running.ask("/metrics")[1]
 
