@@ -70,7 +70,7 @@ def test_a_gang_goes_where_its_volumes_are(
     ns = new_namespace()
     wait_until(lambda: all(obj["status"].get("phase") == "Available" for obj in kubernetes.list(PV).objects), "the volumes")
     create(kubernetes, ns, BY_HAND, "1Gi")
-    wait_until(lambda: scheduler.step() is None and all(pods(kubernetes, ns).values()), "the gang to be bound", 30)
+    wait_until(lambda: scheduler.step() is None and all(pods(kubernetes, ns).values()), "the gang to be bound")
     assert set(pods(kubernetes, ns).values()) == {"disk-2"}
     assert {obj["spec"]["volumeName"] for obj in kubernetes.list(PVC, ns).objects} == {"disk-a", "disk-b"}
 
@@ -95,7 +95,7 @@ def test_volumes_are_made_where_the_scheduler_says(
         disk = volume(f"pvc-{uid_of(obj)}", "1Gi").of(MADE).for_(obj).with_("spec.hostPath", {"path": "/x"})
         disk.with_("spec.claimRef.kind", PVC.name).annotate(labels.PROVISIONED_BY, "made.test")
         made.append(kubernetes.create(PV, disk))
-    wait_until(lambda: scheduler.step() is None and all(pods(kubernetes, ns).values()), "the gang to be bound", 30)
-    assert {obj["status"]["phase"] for obj in kubernetes.list(PVC, ns).objects} == {"Bound"}
+    wait_until(lambda: scheduler.step() is None and all(pods(kubernetes, ns).values()), "the gang to be bound")
+    wait_until(lambda: {obj["status"]["phase"] for obj in kubernetes.list(PVC, ns).objects} == {"Bound"}, "the claims to say so")
     for obj in made:
         kubernetes.delete(PV, Key("", obj["metadata"]["name"]))
