@@ -68,8 +68,8 @@ class Daemon:
         _install(plane)
         kubeconfig = by or plane.kubeconfig_of_service_account("volcano-system", "vc-extender")
         self._command = [sys.executable, "-c", "from extender.cli import main; main()", f"--kubeconfig={kubeconfig}",
-                         "--extender-only", f"--extender-address=127.0.0.1:{self.port}", "--leader-elect-lease-duration=10s",
-                         "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=500ms"]  # fmt: skip
+                         "--extender-only", f"--extender-address=127.0.0.1:{self.port}", "--leader-elect-lease-duration=600s",
+                         "--leader-elect-renew-deadline=300s", "--leader-elect-retry-period=500ms"]  # fmt: skip
 
     def start(self) -> None:
         self._plane.processes.start(EXTENDER, self._command)
@@ -77,10 +77,16 @@ class Daemon:
 
     def kill(self) -> None:
         self._plane.processes.end(EXTENDER, signal.SIGKILL)
+        self._forget_lease()
 
     def close(self) -> None:
         with suppress(KeyError):  # not running
             self._plane.processes.end(EXTENDER)
+        self._forget_lease()
+
+    def _forget_lease(self) -> None:
+        """So that it may last however long the machine stands still, and the next one need not wait for its end."""
+        self._plane.request("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/volcano-system/leases/{EXTENDER}")
 
     def _ready(self) -> bool:
         return is_ready(self.port)
@@ -164,7 +170,7 @@ class Bindings:
         return missing + sum(len(pods) for node, pods in self._there.items() if node not in self._lost)
 
     def lose(self, node: str) -> None:
-        """The node goes, and whoever could bind anything has been killed."""
+        """The node is gone, and whoever could bind anything has been killed; what was on its way then has arrived."""
         with self._lock:
             self._lost.add(node)
             self._excused |= {gang for gang, count in self.gangs.items() if count < SIZE}
@@ -193,12 +199,17 @@ def bare(obj: Any, namespace: str) -> Json:
     return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": metadata | {"namespace": namespace}}
 
 
-def member(namespace: str, g: int, i: int, scheduler: str = labels.DEFAULT_SCHEDULER) -> Json:
-    """It runs for a second."""
-    return bare(task(f"g{g}-{i}", f"g{g}").scheduler(scheduler).cpu(1).annotate(labels.RUN_SECONDS, "1"), namespace)
+ENDS = {labels.RUN_SECONDS: "1"}  # annotation of pods that run for a second; without it they do not end
 
 
-def create(kubernetes: KubernetesCluster, namespace: str, gangs: int, every: int = 1) -> None:
+def member(namespace: str, g: int, i: int, scheduler: str = labels.DEFAULT_SCHEDULER, *, ends: bool = True) -> Json:
+    made = task(f"g{g}-{i}", f"g{g}").scheduler(scheduler).cpu(1)
+    for name, value in ENDS.items() if ends else ():
+        made.annotate(name, value)
+    return bare(made, namespace)
+
+
+def create(kubernetes: KubernetesCluster, namespace: str, gangs: int, every: int = 1, *, ends: bool = True) -> None:
     """The groups, then the members of all gangs, mixed. No queue controller runs here.
 
     One gang in `every` is kube-scheduler's, the others are for our own loop."""
@@ -207,7 +218,7 @@ def create(kubernetes: KubernetesCluster, namespace: str, gangs: int, every: int
         kubernetes.create(POD_GROUP, bare(podgroup(f"g{g}").members(SIZE), namespace))
     for i in range(SIZE):
         for g in range(gangs):
-            kubernetes.create(POD, member(namespace, g, i, "volcano" if g % every else labels.DEFAULT_SCHEDULER))
+            kubernetes.create(POD, member(namespace, g, i, "volcano" if g % every else labels.DEFAULT_SCHEDULER, ends=ends))
 
 
 @contextmanager
