@@ -71,7 +71,8 @@ class Daemons:
         return str(self._cluster.get(LEASE, Key(SYSTEM, LEASES[program]))["spec"].get("holderIdentity") or "")
 
     def says(self, name: str) -> str:
-        return self._plane.processes.log(name).read_text()
+        """Since it was started."""
+        return self._plane.processes.said(name)
 
 
 def make_system_namespace(cluster: KubernetesCluster) -> None:

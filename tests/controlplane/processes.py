@@ -19,12 +19,14 @@ class Processes:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._begins: dict[str, int] = {}  # where in its log a program has begun the last time
         reaper = [sys.executable, str(Path(__file__).with_name("reaper.py")), str(logs)]
         self._reaper = subprocess.Popen(reaper, stdin=subprocess.PIPE, start_new_session=True)
 
     def start(self, name: str, command: Sequence[str]) -> int:
         """The pid. What it says is appended to `<name>.log`."""
         with self.log(name).open("ab") as log:
+            self._begins[name] = log.tell()
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
         self._running[name] = process
@@ -58,6 +60,10 @@ class Processes:
 
     def pid(self, name: str) -> int:
         return self._running[name].pid
+
+    def said(self, name: str) -> str:
+        """Since its last start, and none of what others of that name said before."""
+        return self.log(name).read_bytes()[self._begins[name] :].decode(errors="replace")
 
     def log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
