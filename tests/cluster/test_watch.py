@@ -10,15 +10,19 @@ from extender.cluster.clock import VirtualClock
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.port import Cluster, Watch, WatchEvent
 from extender.testing.builders import Built, node, pod
+from tests.controlplane.waiting import wait_until
 
 
 def seen(watch: Watch, at_least: int = 1) -> list[tuple[str, str]]:
-    """Types and names of the events, waiting for as many as are asked for."""
+    """Types and names of the events, waiting for as many as are asked for; the watch ends with it."""
     events: list[WatchEvent] = []
-    for _ in range(50):
-        events += [event for event in watch.poll(timeout=0.1 if len(events) < at_least else 0.0) if event.type != "BOOKMARK"]
-        if len(events) >= at_least:
-            break
+
+    def enough() -> bool:
+        events.extend(event for event in watch.poll() if event.type != "BOOKMARK")
+        return len(events) >= at_least
+
+    wait_until(enough, f"{at_least} events")
+    watch.close()
     return [(event.type, event.object["metadata"]["name"]) for event in events]
 
 
