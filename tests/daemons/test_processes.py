@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,9 +24,9 @@ from tests.controlplane.processes import free_ports
 from tests.controlplane.waiting import wait_until
 
 BOTH = (SCHEDULER, CONTROLLERS)
-LEASE_SECONDS, RETRY_SECONDS = 12.0, 0.5
+LEASE_SECONDS = 12.0
 QUICK = (f"--leader-elect-lease-duration={LEASE_SECONDS}s", "--leader-elect-renew-deadline=10s",
-         f"--leader-elect-retry-period={RETRY_SECONDS}s")  # fmt: skip
+         "--leader-elect-retry-period=500ms")  # fmt: skip
 BURST, CREATING, ROOM = 2000, 8, 500  # pods, at once, on one node
 
 
@@ -84,7 +85,7 @@ def test_a_job_runs_and_signals_are_obeyed(
     ns = new_namespace()
     kubernetes.create(JOB, gang(ns))
     wait_until(lambda: phase_of(kubernetes, ns) == "Running", "the job to run")
-    assert page(health, "/readyz") == "ok"
+    wait_until(lambda: page(health, "/readyz") == "ok", "it to say that it is ready")
     scheduled = 'volcano_schedule_attempts_total{result="scheduled"} 3.0'
     wait_until(lambda: scheduled in page(metrics, "/metrics"), "the metrics of three pods")
     daemons.send(SCHEDULER, signal.SIGUSR2)
@@ -148,18 +149,27 @@ def test_a_killed_leader_is_followed(daemons: Daemons, kubernetes: KubernetesClu
     for each in kubernetes.list(QUEUE).objects:
         kubernetes.patch(QUEUE, Key("", each["metadata"]["name"]), {"status": {"state": "Open"}}, subresource="status")
     kubernetes.create(POD_GROUP, podgroup("g", ns).phase("Inqueue"))
+    killed = threading.Event()
+
+    def create(i: int) -> None:
+        """The last quarter comes after the kill, so that there is work left however late we look."""
+        if i >= BURST * 3 // 4:
+            killed.wait()
+        kubernetes.create(POD, task(f"g-{i}", "g", ns).cpu("10m"))
+
     with contextlib.closing(Seen(kubernetes, ns)) as seen, ThreadPoolExecutor(CREATING) as pool:
-        made = pool.map(lambda i: kubernetes.create(POD, task(f"g-{i}", "g", ns).cpu("10m")), range(BURST))
-        wait_until(lambda: seen.bound() > BURST // 4, "the first pods to be bound")
-        daemons.end("one", signal.SIGKILL)
-        at_the_end = seen.bound()
+        made = pool.map(create, range(BURST))
+        try:
+            wait_until(lambda: seen.bound() > BURST // 4, "the first pods to be bound")
+            daemons.end("one", signal.SIGKILL)
+        finally:
+            killed.set()
         last_renewal = parse_time(kubernetes.get(LEASE, Key(SYSTEM, LEASES[SCHEDULER]))["spec"]["renewTime"])
         wait_until(lambda: daemons.holder(SCHEDULER) not in ("", first), "the other one to lead")
         taken_over = parse_time(kubernetes.get(LEASE, Key(SYSTEM, LEASES[SCHEDULER]))["spec"]["acquireTime"])
         assert len(list(made)) == BURST
         wait_until(lambda: seen.bound() == BURST, "every pod to be bound")
-    assert at_the_end < BURST, "the leader was to be killed before it is done"
     assert [on for on in seen.nodes.values() if len(on) != 1] == []
     assert max(Counter(on for each in seen.nodes.values() for on in each).values()) <= ROOM
-    waited = (taken_over or 0) - (last_renewal or 0)
-    assert LEASE_SECONDS - 1.0 < waited < LEASE_SECONDS + RETRY_SECONDS * 2.2 + 5.0  # of which some are the machine's
+    # Not sooner; how soon after it is told on a virtual clock (test_lease.py), for here it is the machine's pace.
+    assert (taken_over or 0) - (last_renewal or 0) > LEASE_SECONDS - 1.0
