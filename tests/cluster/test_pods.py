@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -59,10 +60,35 @@ def test_label_keys_of_affinity_are_written_into_the_selectors(cluster: Cluster,
     assert [each["labelSelector"] for each in (required, preferred)] == [{**selector, "matchExpressions": [hashed, tiered]}] * 2
 
 
-def test_the_priority_is_that_of_the_class(cluster: Cluster, ns: str) -> None:
-    cluster.create(PRIORITY_CLASS, priority_class("of-the-class", 1000))
+@pytest.fixture
+def in_class(cluster: Cluster, ns: str, becomes: Becomes) -> Iterator[Callable[[Json], None]]:
+    """Makes a PriorityClass that goes with the test, and waits until admission, which hears of it later, counts it."""
+    made: list[Key] = []
+
+    def make(wanted: Json) -> None:
+        made.append(Key("", cluster.create(PRIORITY_CLASS, wanted)["metadata"]["name"]))
+        probe = pod("probe", ns)
+        if not wanted.get("globalDefault"):
+            probe = probe.with_("spec.priorityClassName", made[-1].name)
+        becomes(lambda: priority_of(cluster, probe), wanted["value"])
+
+    yield make
+    for key in made:
+        with suppress(NotFound):
+            cluster.delete(PRIORITY_CLASS, key)
+
+
+def priority_of(cluster: Cluster, asked: Json) -> int | None:
+    """What it would get; None where it is refused."""
+    try:
+        return int(cluster.create(POD, asked, dry_run=True)["spec"]["priority"])
+    except Denied:
+        return None
+
+
+def test_the_priority_is_that_of_the_class(cluster: Cluster, ns: str, in_class: Callable[[Json], None]) -> None:
+    in_class(priority_class("of-the-class", 1000))
     made = cluster.create(POD, pod("p", ns).with_("spec.priorityClassName", "of-the-class"))
-    cluster.delete(PRIORITY_CLASS, Key("", "of-the-class"))
     assert made["spec"]["priority"] == 1000
 
 
@@ -71,11 +97,14 @@ def test_system_classes_are_there(cluster: Cluster, ns: str) -> None:
     assert made["spec"]["priority"] == 2000001000
 
 
-def test_the_global_default_is_for_pods_without_class(cluster: Cluster, ns: str) -> None:
-    cluster.create(PRIORITY_CLASS, priority_class("for-all", 7, default=True))
+def test_the_global_default_is_for_pods_without_class(
+    cluster: Cluster, ns: str, in_class: Callable[[Json], None], becomes: Becomes
+) -> None:
+    in_class(priority_class("for-all", 7, default=True))
     made = cluster.create(POD, pod("p", ns))
-    cluster.delete(PRIORITY_CLASS, Key("", "for-all"))
     assert (made["spec"]["priorityClassName"], made["spec"]["priority"]) == ("for-all", 7)
+    cluster.delete(PRIORITY_CLASS, Key("", "for-all"))
+    becomes(lambda: priority_of(cluster, pod("q", ns)), 0)  # nor do other tests get it
 
 
 def test_an_unknown_class_is_refused(cluster: Cluster, ns: str) -> None:
@@ -173,9 +202,9 @@ def test_a_gate_cannot_be_added(cluster: Cluster, ns: str) -> None:
     assert refused.value.faults[0].path == "spec.schedulingGates[0].name"
 
 
-def test_an_update_keeps_the_priority(cluster: Cluster, ns: str) -> None:
+def test_an_update_keeps_the_priority(cluster: Cluster, ns: str, in_class: Callable[[Json], None]) -> None:
     """The class may be gone by then."""
-    cluster.create(PRIORITY_CLASS, priority_class("short-lived", 9))
+    in_class(priority_class("short-lived", 9))
     cluster.create(POD, pod("p", ns).with_("spec.priorityClassName", "short-lived"))
     cluster.delete(PRIORITY_CLASS, Key("", "short-lived"))
     assert cluster.patch(POD, Key(ns, "p"), {"metadata": {"labels": {"a": "b"}}})["spec"]["priority"] == 9

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from extender.api.errors import Denied
+from extender.api.errors import AlreadyExists, Denied
 from extender.api.meta import CONFIG_MAP, POD, RESOURCE_QUOTA, Json, Key
 from extender.cluster.port import Cluster
 from extender.testing.builders import Built, pod
@@ -20,6 +22,14 @@ def quota(cluster: Cluster, ns: str, becomes: Becomes, **spec: object) -> None:
 def used(cluster: Cluster, ns: str) -> Json:
     status = cluster.get(RESOURCE_QUOTA, Key(ns, "q")).get("status") or {}
     return dict(status.get("used") or {})
+
+
+def is_let_in(cluster: Cluster, asked: Json) -> bool:
+    """Now or already: is it there?"""
+    with suppress(Denied, AlreadyExists):
+        cluster.create(POD, asked)
+    return any(each["metadata"]["name"] == asked["metadata"]["name"]
+               for each in cluster.list(POD, asked["metadata"]["namespace"]).objects)  # fmt: skip
 
 
 def test_what_fits_is_let_in(cluster: Cluster, ns: str, becomes: Becomes) -> None:
@@ -75,7 +85,7 @@ def test_what_is_deleted_gives_its_part_back(cluster: Cluster, ns: str, becomes:
     cluster.create(POD, pod("a", ns))
     cluster.delete(POD, Key(ns, "a"))
     becomes(lambda: used(cluster, ns), {"pods": "0"})
-    cluster.create(POD, pod("b", ns))
+    becomes(lambda: is_let_in(cluster, pod("b", ns)), True)  # whoever judges hears of it a little later
     becomes(lambda: used(cluster, ns), {"pods": "1"})
 
 
