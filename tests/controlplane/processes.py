@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+_PORTS = (12_000, 32_000)  # Linux hands out those from 32768 on
+_CHANCE = random.SystemRandom()  # whatever seeds tests set
 _STOPPING = 10.0  # seconds until a program that was asked to stop is killed
 
 
@@ -75,9 +78,15 @@ class Processes:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody has, all different."""
+    """Ports of the loopback that nobody has, all different, and below those that the system hands out: who is to have them binds
+    them later, and until then neither a connection nor another test's server gets one by chance."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+        return [_bound(stack) for _ in range(count)]
+
+
+def _bound(stack: contextlib.ExitStack) -> int:
+    while True:
+        each, port = stack.enter_context(socket.socket()), _CHANCE.randrange(*_PORTS)
+        with contextlib.suppress(OSError):
+            each.bind(("127.0.0.1", port))
+            return port
