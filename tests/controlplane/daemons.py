@@ -12,7 +12,7 @@ from pathlib import Path
 
 from certs import folder
 from certs.stock import Stock, restock
-from extender.api.errors import AlreadyExists, ClusterError, NotFound
+from extender.api.errors import AlreadyExists, ClusterError, Denied, NotFound
 from extender.api.meta import JOB, LEASE, MUTATING_WEBHOOKS, NAMESPACE, NODE, QUEUE, VALIDATING_WEBHOOKS, Json, Key
 from extender.cluster.clock import SystemClock
 from extender.cluster.kubernetes import KubernetesCluster
@@ -126,13 +126,17 @@ def _told(cluster: KubernetesCluster, routes: Sequence[Route], where: Path) -> b
 
 
 def answers(cluster: KubernetesCluster, probe: Json) -> bool:
-    """Whether the webhooks are asked about jobs: the API server takes a moment to see new configurations and labels.
+    """Whether the webhooks are asked about jobs: the API server takes a moment to see new configurations and labels, those that
+    change objects and those that judge them each in its own time.
 
-    Of tasks, whose defaults are not in the schema."""
+    Of tasks, whose defaults are not in the schema; and one with more members than it has pods."""
     try:
-        return bool(cluster.create(JOB, probe, dry_run=True)["spec"]["tasks"][0].get("minAvailable"))
-    except ClusterError:
-        return False
+        if not cluster.create(JOB, probe, dry_run=True)["spec"]["tasks"][0].get("minAvailable"):
+            return False
+        cluster.create(JOB, {**probe, "spec": {**probe["spec"], "minAvailable": _TOO_MANY}}, dry_run=True)
+    except ClusterError as error:
+        return isinstance(error, Denied) and "minAvailable" in str(error)
+    return False
 
 
 @contextmanager
@@ -169,6 +173,7 @@ def _is_open(cluster: KubernetesCluster, queue: str) -> bool:
     return False
 
 
+_TOO_MANY = 1000
 _POD = {"containers": [{"name": "main", "image": "example.test/app:1"}], "restartPolicy": "Never"}
 _PROBE: Json = {
     "metadata": {"name": "probe", "namespace": "default"},

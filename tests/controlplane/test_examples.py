@@ -106,15 +106,27 @@ def refused(stage: OneNamespace, before: list[Json], main: list[Json]) -> list[s
 def runs(stage: OneNamespace, before: list[Json], main: list[Json]) -> list[str]:
     """What does not run, and why."""
     apply(stage, [*before, *main])
-    stage.settle(0, lambda: not idle(stage))
-    return [*idle(stage), *told(stage)] if idle(stage) else []
+    found = settled(stage, idle, lambda left: not left)
+    return [*found, *told(stage)] if found else []
 
 
 def waits(stage: OneNamespace, before: list[Json], main: list[Json], names: str) -> list[str]:
     """What the objects say about why something waits, as soon as anything names what is missing."""
     apply(stage, [*before, *main])
-    stage.settle(0, lambda: any(names in line for line in told(stage)))
-    return told(stage) if idle(stage) else []
+    found = settled(stage, told, lambda said: any(names in line for line in said))
+    return found if idle(stage) else []
+
+
+def settled(stage: OneNamespace, look: Callable[[OneNamespace], list[str]], enough: Callable[[list[str]], bool]) -> list[str]:
+    """What the last look brought: one more might see what has begun since then."""
+    seen: list[list[str]] = []
+
+    def right() -> bool:
+        seen.append(look(stage))
+        return enough(seen[-1])
+
+    stage.settle(0, right)
+    return seen[-1] if seen else look(stage)
 
 
 def idle(stage: OneNamespace) -> list[str]:

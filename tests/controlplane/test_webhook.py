@@ -57,7 +57,9 @@ def ns(webhook: Daemons, queue: None, kubernetes: KubernetesCluster, new_namespa
     del webhook, queue  # they are there
     name = new_namespace()
     kubernetes.patch(NAMESPACE, Key("", name), {"metadata": {"labels": {TESTED["key"]: "true"}}})
-    wait_until(lambda: answers(kubernetes, job(name)), "the webhooks to be asked")
+    wait_until(lambda: answers(kubernetes, job(name)), "the webhooks to be asked about jobs")
+    probe = pod(name, "probe", **{SCHEDULE: "true"})
+    wait_until(lambda: scheduler_of(kubernetes.create(POD, probe, dry_run=True)) == "volcano", "and about pods")
     return name
 
 
