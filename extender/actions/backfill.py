@@ -1,8 +1,11 @@
 """backfill -- tasks that ask nothing but a place: they need no share of a queue and go wherever checks let them.
 
-Each is bound at once where its job is ready, and its sub-job. Source: volcano ed72c7c, actions/backfill."""
+Each is bound at once where its job is ready, and its sub-job. Those that preempt and reclaim promised free room are bound like
+the others; who waits for victims keeps the promise. Source: volcano ed72c7c, actions/backfill."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from extender.actions.placing import gated
 from extender.core import status as st
@@ -15,6 +18,7 @@ from extender.core.statement import Statement
 
 def run(ssn: Session, args: bool) -> None:
     del args
+    _take_back_promises(ssn)
     jobs = [
         job
         for job in ssn.live_jobs()
@@ -38,6 +42,14 @@ def run(ssn: Session, args: bool) -> None:
                 stmt.commit()
             else:
                 stmt.keep()
+
+
+def _take_back_promises(ssn: Session) -> None:
+    """Of free room: it is given now."""
+    stmt = ssn.statement()
+    for task in np.flatnonzero(ssn.task_status == st.PIPELINED).tolist():
+        if ssn.shape_of(task).best_effort and task not in ssn.promised_by_eviction:
+            stmt.take_back(task)
 
 
 def _parse(arguments: Arguments) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from extender.actions.starving import comes_later, is_placed_later, make_room_for_job, starving_jobs, tasks_in_order
+from extender.actions.starving import comes_later, is_allocated_later, make_room_for_job, starving_jobs, tasks_in_order
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
@@ -87,7 +87,7 @@ def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
             victims = search.make_room(stmt, task, tenants(ssn, search, task, own_job=True), own_job=True)
             if victims is None:
                 return
-            if victims or not is_placed_later(ssn, "preempt", task):
+            if victims or not is_allocated_later(ssn, "preempt", task):
                 stmt.commit()
                 ssn.evicted_for.update(dict.fromkeys(victims, task))
 

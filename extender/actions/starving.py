@@ -40,18 +40,17 @@ def make_room_for_job(
 
     `candidates`: task -> who may be asked to leave for it; `may`: which tasks may look at all.
 
-    A job that finds room without any eviction is left to allocate, and tasks that ask for nothing and find a place are left to
-    backfill, where these come later: both bind at once. Such tasks count as placed meanwhile, so that no room is taken that the
-    job does not need."""
+    A job that finds room without any eviction is left to allocate, where that comes later: it binds at once. Tasks that ask for
+    nothing are promised their place, so that nobody takes room that the job does not need; backfill binds them there."""
     tasks = tasks_in_order(ssn, job)
     hopeless, alike = search.hopeless, _code(ssn, search, job, tasks)
     if alike in hopeless:
         _tell(ssn, search, job, alike)
         return
     victims: dict[int, list[int]] = {}
-    later: dict[int, bool] = {}
+    left_to_allocate = False
     stuck = -1  # the first task for which nobody leaves
-    with ssn.statement() as places, ssn.statement() as stmt:
+    with ssn.statement() as stmt:
         for task in tasks:
             if not ssn.job_starving(job):
                 break
@@ -62,10 +61,10 @@ def make_room_for_job(
                 if left is None:
                     stuck = task if stuck < 0 else stuck
                     continue
-                later[task] = not left and is_placed_later(ssn, search.reason, task)
-                (places if later[task] and ssn.shape_of(task).best_effort else stmt).merge(trial)
+                left_to_allocate |= not left and is_allocated_later(ssn, search.reason, task)
+                stmt.merge(trial)
                 victims[task] = left
-        if (stmt.evicted or not all(later.values())) and ssn.job_pipelined(job):
+        if (stmt.evicted or (victims and not left_to_allocate)) and ssn.job_pipelined(job):
             stmt.commit()
             ssn.evicted_for.update((victim, task) for task, left in victims.items() for victim in left)
             return
@@ -81,9 +80,9 @@ def _tell(ssn: Session, search: VictimSearch, job: int, code: Hashable) -> None:
         ssn.not_evicted.setdefault(job, {})[search.reason] = search.told[code]
 
 
-def is_placed_later(ssn: Session, action: str, task: int) -> bool:
-    """A task with free room that is promised it is passed over by the action after this one that would bind it there."""
-    return comes_later(ssn, action, "backfill" if ssn.shape_of(task).best_effort else "allocate")
+def is_allocated_later(ssn: Session, action: str, task: int) -> bool:
+    """Allocate, which is still to come, would bind a task that has free room, and passes over one that is promised it."""
+    return not ssn.shape_of(task).best_effort and comes_later(ssn, action, "allocate")
 
 
 def comes_later(ssn: Session, action: str, other: str) -> bool:

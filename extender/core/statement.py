@@ -142,6 +142,10 @@ class Statement:
         for step in steps:
             self._do(step)
 
+    def take_back(self, task: int) -> None:
+        """A task that another statement promised room is pending again."""
+        self._undo(Step(_PIPELINE, (task,), (int(self._ssn.task_node[task]),)))
+
     def only_promise(self) -> None:
         """Whoever has taken idle room here is merely promised it: a commit then binds none of them."""
         steps = self.steps

@@ -351,10 +351,12 @@ def test_a_job_that_is_not_admitted_does_not_preempt() -> None:
     assert evicted(decide(node("n1").cpu(1), *job("low", "low", "n1", least=0), *high)) == []
 
 
-def test_a_task_that_asks_nothing_takes_only_the_place_of_its_like() -> None:
+@pytest.mark.parametrize("action", ["preempt", "preempt, backfill"])
+def test_a_task_that_asks_nothing_takes_only_the_place_of_its_like(action: str) -> None:
     tenants = [group("low", "low", 0), task("low-0", "low").on("n1"), task("low-1", "low").cpu(1).on("n1")]
     high = [group("high", "high"), task("high-0", "high")]
-    assert evicted(decide(node("n1").cpu(1).pods(2), *tenants, *high)) == ["low-0"]
+    result = decide(node("n1").cpu(1).pods(2), *tenants, *high, action=action)
+    assert (evicted(result), promised(result)) == (["low-0"], {"high-0": "n1"})
 
 
 def test_a_task_that_asks_nothing_is_left_to_backfill_where_there_is_a_place() -> None:

@@ -111,6 +111,17 @@ def test_a_task_that_asks_nothing_waits_for_its_turn(name: str, want: list[str])
     assert evicted(decide(*world, actions='"allocate, reclaim, backfill"')) == want
 
 
+def test_what_preempt_promised_to_tasks_that_ask_nothing_counts_in_reclaim() -> None:
+    """Once l-0 leaves for b-1 the gang of three is whole with b-0 and b-3, though b-2 comes before b-3; backfill lets go of both
+    promises, and b-1 waits for its room."""
+    asks = {"b-0": 0, "b-1": 1, "b-2": 1, "b-3": 0}
+    members = [task(name, "b").cpu(cpu) if cpu else task(name, "b") for name, cpu in asks.items()]
+    wanting = [podgroup("b").queue("mine").members(3).priority("high"), *members]
+    world = [*TWO_QUEUES, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 3), *job("l", "mine", "n1"), *wanting]
+    result = decide(*world, actions='"preempt, reclaim, backfill"')
+    assert (evicted(result), promised(result)) == (["l-0"], ["b-1"])
+
+
 def test_a_gang_gets_its_minimum_or_nobody_leaves() -> None:
     result = decide(*TWO_QUEUES, node("n1").cpu(4), *job("a", "theirs", *["n1"] * 4), *job("b", "mine", *[""] * 3, least=3))
     assert (evicted(result), promised(result)) == ([], [])
