@@ -19,6 +19,7 @@ from kubernetes.client import ApiClient, Configuration
 from extender.api.errors import ConfError, Unavailable
 from extender.api.meta import Time
 from extender.cluster.clock import Clock
+from extender.cluster.tls import HttpsPool
 
 USER_AGENT = "pumice"
 CONNECT_SECONDS = 5.0
@@ -123,6 +124,9 @@ class Connection:
         configuration.connection_pool_maxsize = _POOLED
         self._configuration = configuration
         self._client: Any = ApiClient(configuration)
+        manager = self._client.rest_client.pool_manager
+        if manager.pool_classes_by_scheme["https"] is urllib3.HTTPSConnectionPool:  # else by way of a SOCKS proxy
+            manager.pool_classes_by_scheme = {**manager.pool_classes_by_scheme, "https": HttpsPool}
         self._fresh_until = 0.0
 
 

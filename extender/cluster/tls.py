@@ -1,11 +1,17 @@
-"""The server's side of TLS: 1.2 or newer, the reference's ciphers, client certificates verified if shown."""
+"""TLS. The server's side: 1.2 or newer, the reference's ciphers, client certificates verified if shown. Either side leaves
+nothing open where the other is gone."""
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+from urllib3.util.ssl_ import create_urllib3_context, resolve_cert_reqs
 
 from extender.cluster.clock import Clock
 from extender.cluster.from_files import FromFiles
@@ -14,16 +20,38 @@ from extender.cluster.from_files import FromFiles
 CIPHERS = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384"
 
 
-def secured(wire: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """The server's end of TLS, the handshake still to come. Of a client that is gone the socket is closed: OSError.
+class Reached(ssl.SSLSocket):
+    """Of a peer that is gone before the handshake the socket is closed, with ConnectionResetError.
 
-    (Python's wrap_socket would leave that one open where nobody can reach it.)"""
-    try:
-        wire.getpeername()
-    except OSError:
-        wire.close()
-        raise
+    (Python's wrap_socket, which asks for the peer first, would leave that one open where nobody can reach it.)"""
+
+    def getpeername(self) -> Any:
+        try:
+            return super().getpeername()
+        except OSError as error:
+            self.close()
+            raise ConnectionResetError(errno.ECONNRESET, "the peer is gone") from error
+
+
+def secured(wire: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
+    """The server's end of TLS, the handshake still to come. Raises OSError where the client is gone."""
+    context.sslsocket_class = Reached
     return context.wrap_socket(wire, server_side=True, do_handshake_on_connect=False)
+
+
+class HttpsConnection(urllib3.connection.HTTPSConnection):
+    """The client's end, of urllib3, which makes such a context itself where it is given none."""
+
+    def connect(self) -> None:
+        self.ssl_context = context = create_urllib3_context(cert_reqs=resolve_cert_reqs(self.cert_reqs))
+        context.sslsocket_class = Reached
+        if not (self.ca_certs or self.ca_cert_dir or self.ca_cert_data):
+            context.load_default_certs()
+        super().connect()
+
+
+class HttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = HttpsConnection
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import select
+import socket
+import ssl
+import struct
+import warnings
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import yaml
 from kubernetes.config import incluster_config
 
 from extender.api.errors import ConfError, Unavailable
-from extender.api.meta import POD
+from extender.api.meta import POD, Json
 from extender.cluster.clock import VirtualClock
 from extender.cluster.connection import Answer, Connection, loader
 from extender.cluster.kubernetes import KubernetesCluster
+from extender.cluster.serving import Answer as Served
+from extender.cluster.serving import HttpServer
+from extender.cluster.tls import TlsFiles
+from tests.controlplane.pki import Authority
+from tests.daemons.running import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -157,3 +169,63 @@ def test_the_file_is_named_once(tmp_path: Path) -> None:
     with pytest.raises(ConfError) as told:
         loader(str(tmp_path / "job.yaml"))()
     assert str(told.value).count("job.yaml") == 1
+
+
+# --- TLS ----------------------------------------------------------------------------------------------------------------
+
+
+def test_of_a_server_that_is_gone_nothing_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was killed between the connection and the handshake."""
+    gc.collect()  # what others have left open is told before
+    wrap = ssl.SSLContext.wrap_socket
+
+    def late(context: ssl.SSLContext, wire: socket.socket, **more: Any) -> ssl.SSLSocket:
+        peer, _ = server.accept()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+        reset = select.poll()
+        reset.register(wire, 0)  # whatever is registered, an end is told
+        assert reset.poll(PATIENCE * 1000)
+        return wrap(context, wire, **more)
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", late)
+    with socket.create_server(("127.0.0.1", 0)) as server, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        connection = Connection(loader(master=f"https://127.0.0.1:{server.getsockname()[1]}"), VirtualClock())
+        with pytest.raises(Unavailable, match="the peer is gone"):
+            connection.exchange("GET", "/")
+        gc.collect()
+    assert [str(each.message) for each in told] == []
+
+
+TRUST: dict[str, tuple[str, Json, str]] = {
+    "its authority is ours": ("ours", {}, ""),
+    "its authority is another": ("another", {}, "certificate verify failed"),
+    "we know none but those of the machine": ("", {}, "certificate verify failed"),
+    "it is for another name": ("ours", {"tls-server-name": "elsewhere.example.test"}, "Hostname mismatch"),
+    "we do not look": ("another", {"insecure-skip-tls-verify": True}, ""),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")  # where we do not look
+@pytest.mark.parametrize(("authority", "more", "refused"), TRUST.values(), ids=TRUST)
+def test_whom_we_talk_to(tmp_path: Path, authority: str, more: Json, refused: str) -> None:
+    for name in ("ours", "another"):
+        (tmp_path / name).mkdir()
+    authorities = {name: Authority(tmp_path / name) for name in ("ours", "another")}
+    pair = authorities["ours"].serving("server", ["localhost"])
+    page = HttpServer(("127.0.0.1", 0), {"/": lambda _: Served(200, "{}")}, TlsFiles(str(pair.certificate), str(pair.key)))
+    trusted = {"certificate-authority": str(authorities[authority].certificate)} if authority else {}
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "it",
+        "clusters": [{"name": "it", "cluster": {"server": f"https://localhost:{page.port}", **trusted, **more}}],
+        "users": [{"name": "it", "user": {}}], "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+    }  # fmt: skip
+    (tmp_path / "config").write_text(yaml.safe_dump(config))
+    connection = Connection(loader(str(tmp_path / "config")), VirtualClock())
+    try:
+        with pytest.raises(Unavailable, match=refused) if refused else contextlib.nullcontext():
+            assert connection.exchange("GET", "/").status == 200
+    finally:
+        connection.close()
+        page.close()
