@@ -13,6 +13,7 @@ import urllib3
 from flask import Flask
 
 from extender.cluster.in_process import Listen, Server
+from tests.daemons.running import PATIENCE
 
 LARGE = 8 * 1024 * 1024  # bytes, more than the buffers of a connection hold
 THREADS = 8  # and twice as many connections
@@ -23,7 +24,7 @@ def application(until: threading.Event) -> Flask:
     app = Flask("test")
     app.add_url_rule("/large", "large", lambda: b"x" * LARGE)
     app.add_url_rule("/small", "small", lambda: b"here")
-    app.add_url_rule("/late", "late", lambda: str(until.wait(30.0)))
+    app.add_url_rule("/late", "late", lambda: str(until.wait(PATIENCE)))
     return app
 
 
@@ -38,7 +39,7 @@ def asked(server: Server, path: str) -> socket.socket:
     """A connection whose client has asked and takes little."""
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    sock.settimeout(10.0)
+    sock.settimeout(PATIENCE)
     sock.connect(("127.0.0.1", server.port))
     sock.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
     return sock
@@ -64,7 +65,7 @@ def test_who_does_not_take_an_answer_holds_up_nobody(at_once: bool) -> None:
     with serving(lambda _: at_once) as server, ExitStack() as clients:
         for _ in range(CLIENTS):
             clients.enter_context(closing(asked(server, "/large")))
-        answer = urllib3.request("GET", f"http://127.0.0.1:{server.port}/small", retries=False, timeout=5.0)
+        answer = urllib3.request("GET", f"http://127.0.0.1:{server.port}/small", retries=False, timeout=PATIENCE)
     assert (answer.status, answer.data) == (200, b"here")
 
 
@@ -87,5 +88,5 @@ def test_a_thread_that_ends_after_the_server_writes_to_nobody(tmp_path: Path) ->
         opened = [files.enter_context((tmp_path / str(i)).open("wb")) for i in range(32)]
         until.set()
         for thread in set(threading.enumerate()) - before:
-            thread.join(10.0)
+            thread.join(PATIENCE)
     assert {Path(file.name).stat().st_size for file in opened} == {0}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from extender.ctl.measuring.report import Idle, Stage, as_json, lines
 from extender.ctl.measuring.schedulers import chosen, extended
 from extender.testing.builders import pod
 from tests.controlplane.plane import NOT_PLAYED, Plane
+from tests.controlplane.waiting import wait_until
 
 METRICS = """\
 # TYPE apiserver_request_total counter
@@ -103,9 +103,7 @@ def test_what_a_process_used(tmp_path: Path) -> None:
     """50 MiB and a tenth of a second, at least."""
     code = "import time\nx = b'x' * (50 << 20)\nwhile time.process_time() < 0.1: pass\nprint('done', flush=True)\ntime.sleep(60)"
     child = Child([sys.executable, "-c", code], tmp_path / "log")
-    deadline = time.monotonic() + 20
-    while "done" not in child.says() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: "done" in child.says(), "the process to be done")
     assert child.status() is None
     assert child.resident_mebibytes() > 50
     used = child.end()
@@ -117,8 +115,7 @@ def test_what_a_process_used(tmp_path: Path) -> None:
 
 def test_one_that_ends_by_itself(tmp_path: Path) -> None:
     child = Child([sys.executable, "-c", "import sys; sys.exit('no such flag')"], tmp_path / "log")
-    while child.status() is None:
-        time.sleep(0.01)
+    wait_until(lambda: child.status() is not None, "its end")
     assert (child.status(), child.says()) == (1, "no such flag\n")
     assert child.end().cpu_seconds > 0
 
