@@ -69,7 +69,7 @@ class FaultProxy:
         self.delay = 0.0
         self.refused = 0
         self._plane = plane
-        self._watches: set[socket.socket] = set()
+        self._watches: dict[socket.socket, socket.socket] = {}  # the client's connection -> that to the API server
         self._lock = threading.Lock()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="fault-proxy", daemon=True)
@@ -83,15 +83,19 @@ class FaultProxy:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+        self.cut_watches()
         self._server.cut_all()
         self._thread.join()
 
     def cut_watches(self) -> int:
-        """Break every watch that is open now, without a word; how many there were."""
+        """Break every watch that is open now, without a word; how many there were.
+
+        At both ends: the thread of one where nothing happens would hold its place for as long as nothing does."""
         with self._lock:
-            watches, self._watches = self._watches, set()
-        for each in watches:
-            _cut(each)
+            watches, self._watches = self._watches, {}
+        for both in watches.items():
+            for each in both:
+                _cut(each)
         return len(watches)
 
     def judge(self, request: Request) -> Refusal | None:
@@ -109,14 +113,14 @@ class FaultProxy:
         return http.client.HTTPSConnection(address.hostname or "", address.port, context=context)
 
     @contextlib.contextmanager
-    def watching(self, connection: socket.socket) -> Iterator[None]:
+    def watching(self, connection: socket.socket, upstream: socket.socket) -> Iterator[None]:
         with self._lock:
-            self._watches.add(connection)
+            self._watches[connection] = upstream
         try:
             yield
         finally:
             with self._lock:
-                self._watches.discard(connection)
+                self._watches.pop(connection, None)
 
 
 class _Server(ThreadingHTTPServer):
@@ -175,7 +179,8 @@ class _Handler(BaseHTTPRequestHandler):
             response.read()
             self._refuse(refusal)
         elif response.status == 200 and parse_qs(urlsplit(self.path).query).get("watch"):
-            with proxy.watching(self.connection):
+            assert self._upstream is not None
+            with proxy.watching(self.connection, self._upstream.sock):
                 self._stream(response)
         else:
             self._answer(response.status, response.getheaders(), response.read())
@@ -222,4 +227,4 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _cut(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)  # of the connection, whatever lies above it
