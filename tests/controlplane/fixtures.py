@@ -45,8 +45,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(MARK)
         if item.get_closest_marker(MARK):
             item.add_marker(pytest.mark.xdist_group(MARK))
-            # A connection to a server that was killed may be left to the garbage collector, in whatever test that comes along.
-            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning"))
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(_LONGEST))
 

@@ -24,6 +24,7 @@ from typing import Any
 import urllib3
 import yaml
 
+from extender.cluster.tls import Reached
 from tests.controlplane.pki import Authority, Pair
 from tests.controlplane.processes import Processes, free_ports
 
@@ -194,6 +195,7 @@ class Plane:
     def tls(self, *, as_admin: bool) -> ssl.SSLContext:
         """For a connection to the API server, with or without the administrator's certificate."""
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
+        context.sslsocket_class = Reached  # tests kill the server amid connections
         if as_admin:
             context.load_cert_chain(self._admin.certificate, self._admin.key)
         return context
