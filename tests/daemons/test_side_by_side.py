@@ -15,6 +15,7 @@ from extender.cluster.events import EventRecorder
 from extender.cluster.memory import MemoryCluster
 from extender.cluster.side_by_side import SideBySide
 from extender.testing.builders import node, podgroup, queue, task
+from tests.daemons.running import PATIENCE
 
 WORKERS = 8
 
@@ -24,7 +25,7 @@ class Together(MemoryCluster):
 
     def __init__(self, clock: VirtualClock, meet: int = 1) -> None:
         super().__init__(clock)
-        self.meeting = threading.Barrier(meet, timeout=10)
+        self.meeting = threading.Barrier(meet, timeout=PATIENCE)
         self.patches: list[str] = []
         self.load([queue(), node("n1").cpu(64).memory("8Gi"), podgroup("g"), *(task(f"a-{i}", "g") for i in range(WORKERS)),
                    *(task(f"b-{i}", "g") for i in range(3))])  # fmt: skip
@@ -125,7 +126,7 @@ class Slow(Together):
         self.go.clear()
 
     def create(self, kind: Kind, obj: Json, *, dry_run: bool = False) -> Json:
-        self.go.wait(10)
+        self.go.wait(PATIENCE)
         return super().create(kind, obj, dry_run=dry_run)
 
 
