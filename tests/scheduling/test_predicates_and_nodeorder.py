@@ -284,6 +284,14 @@ def test_the_points_of_a_node_ahead_of_time_are_those_it_will_have() -> None:
     assert at_once == one_by_one
 
 
+def test_points_follow_placements_without_predicates_too() -> None:
+    """The second finds the first node used."""
+    alone = conf.load("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: nodeorder}]}]", PLUGINS, ACTIONS)
+    nodes = [node(name).cpu(4).memory("16Gi") for name in ("n1", "n2")]
+    tasks = [task(name).cpu(1).memory("4Gi") for name in ("t-0", "t-1")]
+    assert binds(run(*nodes, podgroup(), *tasks, settings=alone)) == {"t-0": "n1", "t-1": "n2"}
+
+
 def test_a_node_that_goes_leaves_no_trace() -> None:
     """Its taints, images and cordon do not pass to the node that takes its row."""
     mirror = mirror_of(

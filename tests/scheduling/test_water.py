@@ -101,6 +101,14 @@ def test_a_queue_takes_its_part_of_the_rounds_until_nothing_changes() -> None:
     assert 24 * gib - 0.1 < memory < 24 * gib
 
 
+def test_what_rounds_leave_below_a_thousandth_is_made_up() -> None:
+    """The rounds go on until memory is divided, and end a hair below the twelve cpus that the second leaves to the first: a gang
+    that needs all twelve would wait for ever beside them."""
+    gib = 2**30
+    asking = [Asking(1, (27000, 16 * gib, 0, 0)), Asking(1, (16000, 32 * gib, 0, 0), (8000.0, 32.0 * gib, INF, INF))]
+    assert divided((20000, 40 * gib, 0, 0), *asking)[:, 0].tolist() == [12000, 8000]
+
+
 amount = st.integers(0, 10**6)
 limit = st.one_of(st.just(INF), st.integers(0, 10**6).map(float))
 
