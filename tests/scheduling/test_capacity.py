@@ -195,6 +195,15 @@ def test_queues_are_compared_where_their_branches_part() -> None:
     assert order(ssn, "a2", "a1", "b1") == ["b1", "a1", "a2"]
 
 
+def test_branches_are_compared_as_they_were_at_the_beginning() -> None:
+    """Three cpus more take A from 2 of 8 to 5, beyond the 2 of 4 that B has, and a1 beyond a2."""
+    ssn = family(*used("x", "a1", 1), *used("y", "a2", 1), *used("z", "b1", 2), *wants("w", "a1", 1, 3))
+    assert order(ssn, "a1", "a2", "b1") == ["a1", "a2", "b1"]
+    with ssn.statement() as stmt:
+        stmt.allocate([task_row(ssn, "w-0")], [0])
+        assert order(ssn, "a1", "a2", "b1") == ["a2", "a1", "b1"]
+
+
 def test_use_counts_for_all_queues_above() -> None:
     """What happens in a leaf happens in its ancestors."""
     ssn = family(*used("x", "a1", 2), *wants("w", "a1", 1, 3))

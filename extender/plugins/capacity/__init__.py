@@ -1,8 +1,8 @@
 """capacity -- every queue has what it deserves and no more than its capability; what nobody uses may be borrowed.
 
     taken      follows every placement and eviction, of the queue and of all queues above it
-    share      max_r taken[r] / deserved[r]; the queue with the smallest goes first, where there is a hierarchy as it stands
-               between the branches in which two queues part
+    share      max_r taken[r] / deserved[r]; the queue with the smallest goes first. In a hierarchy it is compared between the
+               branches in which two queues part; that of a branch, unlike a queue's own, stays all session what it was at first
     a queue may take up to its limit (limits.py), and so may all above it; beyond what it deserves others may reclaim it
 
 With enableHierarchy queues form a tree and jobs run in its leaves only. Source: volcano ed72c7c, plugins/capacity."""
@@ -67,7 +67,9 @@ class Capacity(Plugin[CapacityArgs]):
             self.tree.add_up(amounts)
         self.divisor = divisor(self.limits.deserved.values)
         self.poor = is_empty(self.limits.deserved.values)  # (Q,) deserves nothing
-        self._shares: dict[int, tuple[float, bool]] = {}  # by queue, until something is placed or evicted in it
+        self._shares: dict[int, tuple[float, bool]] = {}  # by queue, until something is placed or evicted in itself
+        for branch in np.flatnonzero(~self.tree.leaf).tolist():
+            self._share(branch)
         self.devices = Devices(ssn, self.tree, consumable=self.args.consumable) if self.args.devices else None
         self.levels = self.args.ancestor_reclaim_level if self.hierarchy else 0
 
@@ -190,10 +192,8 @@ class Capacity(Plugin[CapacityArgs]):
 
     def _move(self, ssn: Session, change: Change, sign: int) -> None:
         if change.queue >= 0:
-            path = self.tree.path(change.queue)
-            self.taken[list(path)] += sign * change.total
-            for row in path:
-                self._shares.pop(row, None)
+            self.taken[list(self.tree.path(change.queue))] += sign * change.total
+            self._shares.pop(change.queue, None)
             if self.devices is not None:
                 self.devices.move(ssn, change.queue, change.tasks, sign)
 
