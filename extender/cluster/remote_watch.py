@@ -6,6 +6,7 @@ server: it is never this queue that grows."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import threading
@@ -79,7 +80,8 @@ class RemoteWatch:
             response = self._response
             self._changed.notify_all()
         if response is not None:
-            response.shutdown()
+            with contextlib.suppress(OSError, RuntimeError):  # it ended by itself in this very moment
+                response.shutdown()
         self._thread.join(_CLOSING)
 
     # --- the thread ---
