@@ -69,7 +69,7 @@ class FaultProxy:
         self.delay = 0.0
         self.refused = 0
         self._plane = plane
-        self._watches: dict[socket.socket, socket.socket] = {}  # the client's connection -> that to the API server
+        self._watches: dict[socket.socket, socket.socket | None] = {}  # the client's connection -> that to the API server
         self._lock = threading.Lock()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="fault-proxy", daemon=True)
@@ -113,7 +113,7 @@ class FaultProxy:
         return http.client.HTTPSConnection(address.hostname or "", address.port, context=context)
 
     @contextlib.contextmanager
-    def watching(self, connection: socket.socket, upstream: socket.socket) -> Iterator[None]:
+    def watching(self, connection: socket.socket, upstream: socket.socket | None) -> Iterator[None]:
         with self._lock:
             self._watches[connection] = upstream
         try:
@@ -225,6 +225,9 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _cut(connection: socket.socket) -> None:
+def _cut(connection: socket.socket | None) -> None:
+    """None where the API server has said that it ends the connection with this answer."""
+    if connection is None:
+        return
     with contextlib.suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)  # of the connection, whatever lies above it
