@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from extender.actions.starving import comes_later, is_allocated_later, make_room_for_job, starving_jobs, tasks_in_order
+from extender.actions.starving import comes_later, is_allocated_later, make_room_for_job, may_look, starving_jobs, tasks_in_order
 from extender.core import status as st
 from extender.core.conf import Action
 from extender.core.live_heap import LiveHeap
@@ -81,8 +81,10 @@ def _remember(ssn: Session) -> None:
 
 
 def _inside_job(ssn: Session, search: VictimSearch, job: int) -> None:
-    """Each task for itself, until one finds nothing."""
+    """Each task for itself, until one finds nothing or may not look."""
     for task in tasks_in_order(ssn, job):
+        if not may_look(ssn, task):
+            return
         with ssn.statement() as stmt:
             victims = search.make_room(stmt, task, tenants(ssn, search, task, own_job=True), own_job=True)
             if victims is None:

@@ -23,14 +23,14 @@ def starving_jobs(ssn: Session) -> Iterator[int]:
 
 
 def tasks_in_order(ssn: Session, job: int) -> list[int]:
-    """The job's tasks that may look for victims: pending, not gated, whose owner did not say never, and not waiting for the
-    victims of an earlier session."""
-    tasks = []
-    for task in ssn.pending_tasks(job):
-        pod = ssn.tasks.pod[task]
-        if pod is not None and pod.spec.preemption_policy != NEVER and not gated(ssn, task):
-            tasks.append(task)
-    return [task for task in sorted(tasks, key=ssn.task_order) if not waits_for_victims(ssn, task)]
+    """The job's pending tasks that are not gated."""
+    return sorted((task for task in ssn.pending_tasks(job) if not gated(ssn, task)), key=ssn.task_order)
+
+
+def may_look(ssn: Session, task: int) -> bool:
+    """Its owner did not say never, and it does not wait for the victims of an earlier session."""
+    pod = ssn.tasks.pod[task]
+    return pod is not None and pod.spec.preemption_policy != NEVER and not waits_for_victims(ssn, task)
 
 
 def make_room_for_job(
@@ -42,7 +42,7 @@ def make_room_for_job(
 
     A job that finds room without any eviction is left to allocate, where that comes later: it binds at once. Tasks that ask for
     nothing are promised their place, so that nobody takes room that the job does not need; backfill binds them there."""
-    tasks = tasks_in_order(ssn, job)
+    tasks = [task for task in tasks_in_order(ssn, job) if may_look(ssn, task)]
     hopeless, alike = search.hopeless, _code(ssn, search, job, tasks)
     if alike in hopeless:
         _tell(ssn, search, job, alike)

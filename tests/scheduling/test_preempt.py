@@ -169,6 +169,14 @@ def test_inside_a_job_more_important_tasks_displace_less_important_ones() -> Non
     assert evicted(result) == ["g-0"]
 
 
+@pytest.mark.parametrize(("policy", "want"), [("Never", []), ("PreemptLowerPriority", ["a-0"])])
+def test_inside_a_job_nobody_displaces_anybody_past_one_that_may_not(policy: str, want: list[str]) -> None:
+    """a-1 comes before a-2, for whom a-0 would leave too."""
+    first = member("a-1", "a", "high").with_("spec.preemptionPolicy", policy)
+    world = [node("n1").cpu(1), group("a", "low", 2), member("a-0", "a", "low").on("n1"), first, member("a-2", "a", "middle")]
+    assert evicted(decide(*world, plugins="priority conformance")) == want
+
+
 def test_inside_a_job_equals_leave_each_other_alone_whatever_the_plugins_say() -> None:
     tasks = [task("g-0", "g").cpu(1).on("n1"), task("g-1", "g").cpu(1)]
     result = decide(node("n1").cpu(1), podgroup("g").members(1), *tasks, plugins="priority|conformance", arguments="")
