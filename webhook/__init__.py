@@ -3,7 +3,7 @@
 routes.py    the table: path, kind, operations, shape, handler          admission.py  request > verdict; the port's Admission
 verdict.py   Allow, Deny, Fault and the JSON Patch between two objects   settings.py   the flags, frozen
 shapes.py    the shapes of our kinds                                     view.py       queues and namespaces, read only
-destination.py graph.py   what jobs and groups, jobs and flows have in common
+destination.py graph.py budgets.py   what jobs and groups, jobs and flows, jobs and pods have in common
 jobs/ pods/ podgroups/ queues/ jobflows/ cronjobs/ hypernodes/    mutate.py and validate.py of each: path = URL
 Shared with the embedded API server: extender/api/decode.py (raw JSON against a shape: wrong types become faults),
 extender/api/checks.py (names, labels, ranges, amounts: tables of small checks), extender/api/pod_template/ (what Kubernetes says

@@ -57,7 +57,8 @@ def cluster(kubeconfig: str, nodes: int, gangs: int, size: int, schedulers: Sequ
             labels: Sequence[str], output: str) -> None:  # fmt: skip
     """Time how fast a scheduler binds on a real cluster.
 
-    Fake nodes and gangs are made, the scheduler is run on them. Nothing runs on the nodes, and what was made is removed in the end. Ours is measured where --scheduler names none.
+    Fake nodes and gangs are made, the scheduler is run on them. Nothing runs on the nodes, and what was made is removed in the
+    end. Ours is measured where --scheduler names none.
     """
     check_pods(gangs, size)
     if idle and raw:

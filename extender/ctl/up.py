@@ -102,7 +102,8 @@ def up(kubeconfig: str, context: str, namespace: str, conf: str, plugins_dir: st
        webhook_url: str, without_webhooks: bool) -> None:  # fmt: skip
     """Run Pumice against a cluster until Ctrl-C.
 
-    That is scheduler, controllers and admission. CRDs and the queues root and default are made where they are missing, and stay: `pumice down` removes them.
+    That is scheduler, controllers and admission. CRDs and the queues root and default are made where they are missing, and
+    stay: `pumice down` removes them.
     """
     admission = reached(webhook_url) if webhook_url and not without_webhooks else None
     plan = Plan(namespace, conf, tuple(names), admission, plugins_dir, without_webhooks)

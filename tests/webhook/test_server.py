@@ -337,9 +337,9 @@ def test_no_review_fails_while_certificates_are_renewed(tmp_path: Path) -> None:
             assert renewed.serving is not None
             wanted, until = f"{read(renewed.serving.certificate)[0].serial_number:X}", CLOCK.now() + PATIENCE
             # Each worker looks for itself.
-            while {serial(running) for _ in range(12)} != {wanted} and CLOCK.now() < until:
+            while (shown := {serial(running) for _ in range(12)}) != {wanted} and CLOCK.now() < until:
                 CLOCK.sleep(0.05)
-            assert serial(running) == wanted
+            assert shown == {wanted}
         stop.set()
         for thread in threads:
             thread.join(PATIENCE)
