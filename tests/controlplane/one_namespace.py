@@ -24,16 +24,17 @@ from tests.controlplane.waiting import PATIENCE, wait_until
 from tests.reconcile.stage import NAMESPACE, JsonPatch, Seen, placed
 
 _HEARD = 0.2  # seconds until everybody has heard of a change
-_CALM = 1.0  # seconds without a change after which what is as it was recorded counts as settled
+CALM = 1.0  # seconds without a change after which what is as it was recorded counts as settled
 
 
 class OneNamespace:
     """A Stage. `on_stage` makes one."""
 
-    def __init__(self, cluster: KubernetesCluster, lookout: Lookout, name: str, *, hyper_nodes: bool) -> None:
+    def __init__(self, cluster: KubernetesCluster, lookout: Lookout, name: str, *, hyper_nodes: bool,
+                 calm: float = CALM) -> None:  # fmt: skip
         self.clock, self.seen = SystemClock(), Seen()
         self.cluster = self
-        self._real, self._lookout, self._name, self._hyper_nodes = cluster, lookout, name, hyper_nodes
+        self._real, self._lookout, self._name, self._hyper_nodes, self._calm = cluster, lookout, name, hyper_nodes, calm
         self._objects: dict[Kind, dict[Key, Json]] = defaultdict(dict)
         self._shared: list[tuple[Kind, Key]] = []  # made by the story outside its namespace
         self._changed = time.monotonic()
@@ -107,8 +108,8 @@ class OneNamespace:
         began = time.monotonic()
         looked: float | None = None  # at the state as of this change
         with self._lookout.changed:
-            while (now := time.monotonic()) - began < max(PATIENCE, wait + _CALM):
-                if now - max(began, self._changed) >= _CALM and now - began >= wait and looked != self._changed:
+            while (now := time.monotonic()) - began < max(PATIENCE, wait + self._calm):
+                if now - max(began, self._changed) >= self._calm and now - began >= wait and looked != self._changed:
                     looked = self._changed
                     if settled():
                         return
@@ -172,12 +173,14 @@ def _is_there(cluster: KubernetesCluster, kind: Kind, key: Key) -> bool:
 
 
 @contextmanager
-def on_stage(cluster: KubernetesCluster, lookout: Lookout, name: str, *, hyper_nodes: bool) -> Iterator[OneNamespace]:
-    """The namespace `name`, which must occur in no other word, from its making to its end. `hyper_nodes`: the story sees any."""
+def on_stage(cluster: KubernetesCluster, lookout: Lookout, name: str, *, hyper_nodes: bool,
+             calm: float = CALM) -> Iterator[OneNamespace]:  # fmt: skip
+    """The namespace `name`, which must occur in no other word, from its making to its end. `hyper_nodes`: the story sees any.
+    `calm`: seconds without a change after which it is looked whether all is as it should be."""
     cluster.create(NAMESPACE_KIND, {"metadata": {"name": name}})
     wait_until(lambda: Key(name, "default") in lookout.there[SERVICE_ACCOUNT], f"the service account of {name}")
     with lookout.changed:
-        stage = OneNamespace(cluster, lookout, name, hyper_nodes=hyper_nodes)
+        stage = OneNamespace(cluster, lookout, name, hyper_nodes=hyper_nodes, calm=calm)
     with lookout.telling(stage.hear):
         try:
             yield stage
