@@ -26,7 +26,7 @@ from extender.api.views import View, view
 from extender.core import status as st
 from extender.core.assumed_facts import AssumedFacts
 from extender.core.assuming import is_news, with_status
-from extender.core.axis import Axis
+from extender.core.axis import Axis, keep_freed_arrays
 from extender.core.columns import LabelColumns
 from extender.core.followed import FACTS
 from extender.core.queue_facts import QueueFacts
@@ -45,6 +45,7 @@ class Mirror:
 
     def __init__(self, scheduler_names: Iterable[str] = SCHEDULERS, default_queue: str = queue.DEFAULT, *,
                  brought: Iterable[str] = ()) -> None:  # fmt: skip
+        keep_freed_arrays()
         self.scheduler_names, self.brought = frozenset(scheduler_names), frozenset(brought)
         self._ours = self.scheduler_names | self.brought
         self.default_queue = default_queue
