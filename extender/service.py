@@ -70,6 +70,14 @@ class Reply:
     outcome: str = "ok"  # for the metrics: ok, refused, error, not ready
 
 
+@dataclass(slots=True, eq=False)
+class _Gate:
+    """`turned`: told when it is no more time to wait, one way or the other. `waiting`: how many do."""
+
+    turned: threading.Condition
+    waiting: int = 0
+
+
 class Service:
     """Thread-safe. `start` may raise a ClusterError and be called again.
 
@@ -85,7 +93,7 @@ class Service:
         mirror = Mirror(beside, self.settings.default_queue, brought=self.settings.scheduler_names)
         self.intake = Intake(cluster, mirror, conf.kinds, ours=ours)
         self._lock = self.intake.lock
-        self._gates: dict[Key, threading.Condition] = {}  # gang -> where its members wait
+        self._gates: dict[Key, _Gate] = {}  # gang -> where its members wait, for as long as any does
         self.reservations = Reservations()
         self.reservations.gangs.ttl = self.settings.ttl
         self.extender = Extender(mirror, conf, self.reservations, most_waiting=self.settings.most_waiting)
@@ -162,7 +170,7 @@ class Service:
         self._stop.set()
         with self._lock:
             for gate in self._gates.values():
-                gate.notify_all()
+                gate.turned.notify_all()
         self.intake.close()
 
     def _prepare(self, stop: threading.Event) -> None:
@@ -191,7 +199,7 @@ class Service:
     def _wake_turned(self) -> None:
         turned = self.extender.books.turned
         for gang in turned & self._gates.keys():
-            self._gates[gang].notify_all()
+            self._gates[gang].turned.notify_all()
         turned.clear()
 
     # --- the verbs ----------------------------------------------------------------------------------------------------------
@@ -273,20 +281,22 @@ class Service:
             if found is None:
                 return self.extender.turn(bind)
             gang = found[0].gang
-            gate = self._gates.setdefault(gang, threading.Condition(self._lock))
+            gate = self._gates.setdefault(gang, _Gate(threading.Condition(self._lock)))
+            gate.waiting += 1
             late = now + self.settings.barrier
-            verdict = self.extender.turn(bind)
-            while verdict.turn is Turn.WAIT:
-                left = late - self._clock.now()
-                if left <= 0 or self._stop.is_set():
-                    self.extender.give_up(bind)
-                    gate.notify_all()
-                else:
-                    gate.wait(left)
-                verdict = self.extender.turn(bind)
-            if self._gates.get(gang) is gate and self.extender.books.of(gang) is None:
-                del self._gates[gang]
-            return verdict
+            try:
+                while (verdict := self.extender.turn(bind)).turn is Turn.WAIT:
+                    left = late - self._clock.now()
+                    if left <= 0 or self._stop.is_set():
+                        self.extender.give_up(bind)
+                        gate.turned.notify_all()
+                    else:
+                        gate.turned.wait(left)
+                return verdict
+            finally:
+                gate.waiting -= 1
+                if not gate.waiting:
+                    del self._gates[gang]
 
     def _write(self, bind: Bind) -> None:
         """A pod that is on this very node already is bound, whoever did it."""

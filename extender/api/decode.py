@@ -133,7 +133,6 @@ PORT = Scalar("port", _number_or("the name of a port"), 0)
 AMOUNT = Scalar("amount", _number_or("a percentage such as 25%"))
 TIME = Scalar("time", _time_fault)
 BASE64 = Scalar("base64", _base64_fault, "")
-ANYTHING = Scalar("anything", lambda _: "")
 
 
 def fields(kind: Shape, names: str) -> dict[str, Shape]:

@@ -34,8 +34,6 @@ from extender.core.shapes import Shape, Shapes
 from extender.core.tables import JobTable, NodeTable, TaskTable
 from extender.core.traits import NodeTraits
 
-MAX_PRIORITY = 2**31 - 1
-
 
 class Mirror:
     """Local state of the cluster. Not thread-safe: the driver holds a lock.

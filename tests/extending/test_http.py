@@ -108,10 +108,12 @@ def test_a_gang_is_bound_when_all_have_asked(wire: Wire) -> None:
         errors = list(pool.map(wire.schedule, [f"g-{i}" for i in range(8)]))
     assert errors == [""] * 8
     assert sorted(wire.node_of(f"g-{i}") for i in range(8)) == ["n0"] * 4 + ["n1"] * 4
+    assert not wire.service._gates
 
 
 def test_a_bind_waits_for_the_rest_and_then_gives_up(impatient: Wire) -> None:
     assert "could not start whole" in impatient.schedule("g-0")
+    assert not impatient.service._gates
     assert impatient.node_of("g-0") == ""
 
 
