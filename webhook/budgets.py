@@ -22,7 +22,9 @@ def budget_faults(annotations: dict[str, str], path: str) -> Faults:
 
 def amount_faults(annotations: dict[str, str], path: str) -> Faults:
     for name in BUDGETS:
-        value = annotations.get(name, "1")
+        if name not in annotations:
+            continue
+        value = annotations[name]
         amount = int(value.rstrip("%")) if _AMOUNT.fullmatch(value) else 0
         if not 0 < amount < (100 if value.endswith("%") else 2**31):
             what = f"'{value}' is invalid: use a positive integer or a percentage from 1% to 99%"
